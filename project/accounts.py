@@ -1,0 +1,98 @@
+"""PostgreSQL refuses to run as root: the account that runs it then, and what that one must reach."""
+
+import os
+import pwd
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SERVER_USER = "pgserver"
+
+
+class Account(NamedTuple):
+    """A system account by its numbers."""
+
+    uid: int
+    gid: int
+
+
+def server_account(data: Path) -> Account | None:
+    """Give the account for the server, None where our own will do.
+
+    Root takes the owner of existing data, so that a database begun by an ordinary user stays theirs.
+    """
+    if os.geteuid() != 0:
+        return None
+    if data.exists() and (owner := data.stat()).st_uid != 0:
+        return Account(owner.st_uid, owner.st_gid)
+    entry = _named(SERVER_USER) or _made(SERVER_USER) or pwd.getpwnam("nobody")
+    return Account(entry.pw_uid, entry.pw_gid)
+
+
+def run_as(account: Account | None) -> dict[str, Any]:
+    """Give the arguments of `subprocess.run` for running as this account."""
+    if account is None:
+        return {}
+    return {"user": account.uid, "group": account.gid, "extra_groups": []}
+
+
+def hand_over(folder: Path, account: Account) -> None:
+    """Give a folder to the account and let it pass through the folders above."""
+    os.chown(folder, account.uid, account.gid)
+    _let_pass(folder, account)
+
+
+def make_private_dir(folder: Path, account: Account | None) -> None:
+    """Make a folder in a public place that only the account may write; refuse a foreign one."""
+    uid = account.uid if account else os.geteuid()
+    if not folder.exists():
+        folder.mkdir(mode=0o700)
+        if account:
+            os.chown(folder, account.uid, account.gid)
+    if folder.lstat().st_uid != uid or not stat.S_ISDIR(folder.lstat().st_mode):
+        raise PermissionError(13, f"Permission denied: {folder} belongs to somebody else")
+
+
+def let_run(programs: Path, account: Account) -> None:
+    """Let the account run the programs below a folder, where an installation by root forbids it."""
+    if _reaches(programs / "bin" / "postgres", account):
+        return
+    _let_pass(programs, account)
+    for path in (programs, *programs.rglob("*")):
+        mode = path.stat().st_mode
+        path.chmod(mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0))
+
+
+def _reaches(program: Path, account: Account) -> bool:
+    try:
+        command = [str(program), "--version"]
+        return not subprocess.run(
+            command, capture_output=True, cwd="/", check=False, **run_as(account)
+        ).returncode
+    except PermissionError:
+        return False
+
+
+def _let_pass(folder: Path, account: Account) -> None:
+    """Open the folders above for passing through (not for listing), as far as the account cannot."""
+    for parent in folder.parents:
+        info = parent.stat()
+        if info.st_uid == account.uid or info.st_mode & stat.S_IXOTH:
+            continue
+        parent.chmod(info.st_mode | stat.S_IXOTH)
+
+
+def _named(name: str) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def _made(name: str) -> pwd.struct_passwd | None:
+    try:
+        subprocess.run(["useradd", "--system", name], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return _named(name)

@@ -1,0 +1,10 @@
+"""The service as an installed app."""
+
+from django.apps import AppConfig
+
+
+class ProjectConfig(AppConfig):
+    name = "project"
+    label = "project"
+    verbose_name = "Access"
+    default_auto_field = "django.db.models.BigAutoField"

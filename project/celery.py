@@ -1,0 +1,23 @@
+"""The Celery application of the service."""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import celeryd_init
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+
+WORKER_CONNECT_TIMEOUT = 4.0
+
+app = Celery("project")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@celeryd_init.connect
+def be_patient_in_workers(conf: Any, **kwargs: Any) -> None:
+    """A web request gives the broker 50 ms; a worker has nothing else to do and may wait longer."""
+    conf.broker_connection_timeout = WORKER_CONNECT_TIMEOUT
+    for key in ("socket_connect_timeout", "socket_timeout", "max_retries"):
+        conf.broker_transport_options.pop(key, None)

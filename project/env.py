@@ -1,0 +1,84 @@
+"""Reading settings from environment variables."""
+
+import os
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.utils import get_random_secret_key
+
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"0", "false", "no", "off", ""}
+
+
+def flag(name: str, default: bool) -> bool:
+    """Tell whether a variable is switched on; an unreadable value is an error, not a guess."""
+    value = os.environ.get(name, "").strip().lower()
+    if name not in os.environ:
+        return default
+    if value in TRUE or value in FALSE:
+        return value in TRUE
+    raise ImproperlyConfigured(f"{name} must be 1 or 0, not {os.environ[name]!r}.")
+
+
+def number(name: str, default: int) -> int:
+    """Read a whole number."""
+    value = os.environ.get(name, "").strip()
+    if not value:
+        return default
+    try:
+        return int(value)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}.") from None
+
+
+def seconds(name: str, default: float) -> float:
+    """Read a duration in seconds, fractions allowed."""
+    value = os.environ.get(name, "").strip()
+    if not value:
+        return default
+    try:
+        return float(value)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not {value!r}.") from None
+
+
+def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
+    """Read a list separated by commas."""
+    if name not in os.environ:
+        return list(default)
+    return [word.strip() for word in os.environ[name].split(",") if word.strip()]
+
+
+def secret_key(var_dir: Path, *, production: bool) -> str:
+    """Give SECRET_KEY; in development one is made on first use and kept in `var_dir`."""
+    if key := os.environ.get("SECRET_KEY"):
+        return key
+    if production:
+        raise ImproperlyConfigured(
+            "SECRET_KEY is not set. In production, set it to a long random text that stays the same."
+        )
+    path = var_dir / "secret_key"
+    try:
+        var_dir.mkdir(parents=True, exist_ok=True)
+        return _kept_key(path)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"Cannot keep a secret key in {path}: {error.strerror}. "
+            "Set SECRET_KEY, or MASTRA_VAR_DIR to a folder that can be written."
+        ) from None
+
+
+def _kept_key(path: Path) -> str:
+    """Read the key file, or write it in one step so that parallel starts agree on one key."""
+    if path.exists():
+        return path.read_text()
+    fresh = path.with_name(f"secret_key.{os.getpid()}")
+    fresh.touch(mode=0o600)
+    fresh.write_text(get_random_secret_key())
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        pass  # another process was first: its key counts
+    finally:
+        fresh.unlink()
+    return path.read_text()

@@ -1,0 +1,81 @@
+"""Stops the embedded PostgreSQL after its last user. Runs as a script of its own, without Django."""
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+USERS = "postgres.users"
+"""Every process that uses the server holds this file's lock shared."""
+ALIVE = "postgres.keeper"
+"""The keeper holds this file's lock as long as it lives."""
+STOP_TIMEOUT = 60
+
+
+def main(var_dir: Path, data: Path) -> None:
+    """Wait until nobody uses the server, then stop it."""
+    with open(var_dir / USERS, "a") as users:
+        fcntl.flock(users, fcntl.LOCK_EX)
+        stop(data)
+
+
+def stop_if_unused(var_dir: Path, data: Path) -> None:
+    """Stop the server unless somebody uses it; where the keeper is doing so already, wait for it."""
+    with open(var_dir / USERS, "a") as users:
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(users, fcntl.LOCK_SH)  # granted at once by users, at the end by the keeper
+            return
+        stop(data)
+
+
+def stop(data: Path) -> None:
+    """Ask the server for a fast shutdown (open sessions are cut, nothing is lost) and wait for it."""
+    pid = server_pid(data)
+    if pid is None:
+        return
+    os.kill(pid, signal.SIGINT)
+    give_up = time.monotonic() + STOP_TIMEOUT
+    while server_pid(data) is not None and time.monotonic() < give_up:
+        time.sleep(0.02)
+
+
+def server_pid(data: Path) -> int | None:
+    """Give the process id of the running server, None if there is none."""
+    try:
+        pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
+        os.kill(pid, 0)
+    except (OSError, ValueError):
+        return None
+    return pid if _is_postgres(pid) else None
+
+
+def forget_dead_server(data: Path) -> None:
+    """Remove the pid file of a server that was killed: its number may be another process's now."""
+    if server_pid(data) is None:
+        (data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def is_listening(path: Path) -> bool:
+    """Tell whether a server answers on this socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True
+
+
+def _is_postgres(pid: int) -> bool:
+    try:
+        return "postgres" in Path(f"/proc/{pid}/cmdline").read_text()
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()  # no /proc on this system: trust the pid file
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,1 @@
+"""Database backend: Django's PostgreSQL backend on the embedded server."""
