@@ -1,0 +1,3 @@
+"""Routes."""
+
+urlpatterns: list = []

@@ -1,0 +1,15 @@
+"""How Django loads this app."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class MastraMemoryConfig(AppConfig):
+    """Agent memory: threads, messages, working memory, observations."""
+
+    name = "mastra_memory"
+    verbose_name = _("Agent memory")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from mastra_memory import checks  # noqa: F401  (registers the system checks)

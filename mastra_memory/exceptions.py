@@ -1,0 +1,74 @@
+"""What can go wrong, one class a case; the message is a sentence a person can act on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One fault of an input: the dotted path of the field and what is wrong with it."""
+
+    field: str
+    message: str
+
+
+class MastraMemoryError(Exception):
+    """The base of every error this app raises on purpose."""
+
+
+class InvalidInput(MastraMemoryError):
+    """An input cannot be taken; `issues` says where and why. Nothing was changed."""
+
+    def __init__(self, message: str, issues: Sequence[Issue] = ()) -> None:
+        super().__init__(message)
+        self.issues = tuple(issues)
+
+
+class ThreadNotFound(MastraMemoryError):
+    """No thread has this id."""
+
+    def __init__(self, message: str = "Thread not found") -> None:
+        super().__init__(message)
+
+
+class AgentNotFound(MastraMemoryError):
+    """Agents are configured, and this id is none of them."""
+
+    def __init__(self, message: str = "Agent not found") -> None:
+        super().__init__(message)
+
+
+class MemoryNotConfigured(MastraMemoryError):
+    """The agent exists and is configured to have no memory."""
+
+    def __init__(self, message: str = "Memory is not initialized") -> None:
+        super().__init__(message)
+
+
+class FeatureDisabled(MastraMemoryError):
+    """The option that this call needs is off for the agent."""
+
+
+class AccessDenied(MastraMemoryError):
+    """The thread is another resource's; the message never tells whose or what it holds."""
+
+    def __init__(
+        self, message: str = "Access denied: thread belongs to a different resource"
+    ) -> None:
+        super().__init__(message)
+
+
+class Conflict(MastraMemoryError):
+    """An id is taken, or belongs to somebody else. Nothing was changed."""
+
+
+class BodyTooLarge(MastraMemoryError):
+    """A request body is larger than `MAX_BODY_BYTES`."""
+
+
+class ProviderUnavailable(MastraMemoryError):
+    """A model provider failed in a way that may heal: time-out, overload, network."""
+
+
+class ProviderRefused(MastraMemoryError):
+    """A model provider refused in a way that will not heal by itself: key, model name, input."""

@@ -1,0 +1,65 @@
+"""Columns that several models share."""
+
+import uuid
+from typing import Any
+
+from django.db import models
+
+ID_BYTES = 1024
+"""An id may be 1 to this many bytes long in UTF-8: two of them fit into one index entry."""
+
+
+def new_id() -> str:
+    """A random UUID as text."""
+    return str(uuid.uuid4())
+
+
+class Octets(models.Func):
+    """The length of a text in bytes."""
+
+    function = "octet_length"
+    output_field = models.IntegerField()
+
+
+class IdField(models.TextField):
+    """A text id of any script, compared byte by byte."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options["db_collation"] = "C"
+        super().__init__(*args, **options)
+
+    def db_type(self, connection: Any) -> str:
+        # The qualified name keeps Django from adding a LIKE index, which "C" makes superfluous.
+        return "pg_catalog.text"
+
+    def deconstruct(self) -> Any:
+        name, path, args, options = super().deconstruct()
+        del options["db_collation"]
+        return name, path, args, options
+
+
+class InstantField(models.DateTimeField):
+    """A moment in whole milliseconds, as the wire shows it."""
+
+    def db_type(self, connection: Any) -> str:
+        return "timestamp(3) with time zone"
+
+
+def id_is_sane(name: str, *fields: str) -> models.CheckConstraint:
+    """Ids are neither empty nor too long for an index."""
+    condition = models.Q()
+    for field in fields:
+        condition &= models.Q(models.lookups.GreaterThan(Octets(field), 0))
+        condition &= models.Q(models.lookups.LessThanOrEqual(Octets(field), ID_BYTES))
+    return models.CheckConstraint(condition=condition, name=name)
+
+
+class JsonTypeIs(models.Func):
+    """Whether a jsonb column holds the named kind of value."""
+
+    template = "(jsonb_typeof(%(expressions)s) = '%(kind)s')"
+    output_field = models.BooleanField()
+    conditional = True
+
+    def __init__(self, field: str, kind: str) -> None:
+        super().__init__(models.F(field), kind=kind)

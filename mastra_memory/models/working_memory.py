@@ -1,0 +1,108 @@
+"""The text kept for a thread or a resource, and every text it was before."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.models.fields import IdField, InstantField, id_is_sane
+from mastra_memory.models.thread import Thread
+
+
+class Scope(models.TextChoices):
+    """What a working memory or an observation is about."""
+
+    THREAD = "thread", _("thread")
+    RESOURCE = "resource", _("resource")
+
+
+def scope_matches_thread(name: str) -> models.CheckConstraint:
+    """A thread is named in thread scope, and only there."""
+    return models.CheckConstraint(
+        condition=models.Q(scope=Scope.THREAD, thread__isnull=False)
+        | models.Q(scope=Scope.RESOURCE, thread__isnull=True),
+        name=name,
+    )
+
+
+class WorkingMemory(models.Model):
+    """One text; at most one a thread and one a resource."""
+
+    id = models.BigAutoField(primary_key=True)
+    scope = models.CharField(_("scope"), max_length=8, choices=Scope)
+    thread = models.ForeignKey(
+        Thread,
+        models.DO_NOTHING,
+        null=True,
+        blank=True,
+        related_name="working_memories",
+        db_constraint=False,  # the migration adds (thread, resource) with ON DELETE CASCADE
+        db_index=False,
+        verbose_name=_("thread"),
+    )
+    resource_id = IdField(_("resource"))
+    content = models.TextField(_("content"), blank=True, default="")
+    """Markdown, or JSON text where the agent has a schema; empty when there is none."""
+    version = models.PositiveIntegerField(_("version"), default=1, editable=False)
+    """Counts the changes; the number of the newest revision."""
+    created_at = InstantField(_("created"), db_default=Now(), editable=False)
+    updated_at = InstantField(_("updated"), db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name = _("working memory")
+        verbose_name_plural = _("working memories")
+        constraints = [
+            scope_matches_thread("mastra_wm_scope"),
+            id_is_sane("mastra_wm_resource_id", "resource_id"),
+            models.UniqueConstraint(
+                fields=["thread"], condition=models.Q(thread__isnull=False), name="mastra_wm_thread"
+            ),
+            models.UniqueConstraint(
+                fields=["resource_id"],
+                condition=models.Q(thread__isnull=True),
+                name="mastra_wm_resource",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.thread_id or self.resource_id)
+
+
+class WorkingMemoryRevision(models.Model):
+    """What a working memory was from one change to the next."""
+
+    id = models.BigAutoField(primary_key=True)
+    working_memory = models.ForeignKey(
+        WorkingMemory,
+        models.DO_NOTHING,
+        related_name="revisions",
+        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_index=False,
+        verbose_name=_("working memory"),
+    )
+    version = models.PositiveIntegerField(_("version"))
+    content = models.TextField(_("content"), blank=True)
+    source = models.CharField(_("source"), max_length=32)
+    """Where the change came from: `api`, `agent`, `clone`, `import`, `admin`, `python`."""
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("author"),
+    )
+    """The user who changed it, where there was one."""
+    created_at = InstantField(_("created"), db_default=Now())
+
+    class Meta:
+        verbose_name = _("working memory revision")
+        verbose_name_plural = _("working memory revisions")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["working_memory", "version"], name="mastra_wm_revision_version"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.working_memory_id} · {self.version}"

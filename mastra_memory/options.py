@@ -1,0 +1,299 @@
+"""What an agent's memory does: Mastra's options, typed, merged and checked."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mastra_memory.exceptions import InvalidInput, Issue
+
+DEFAULT_TEMPLATE = "\n# User Information\n" + "".join(
+    f"- **{topic}**: \n"
+    for topic in (
+        "First Name",
+        "Last Name",
+        "Location",
+        "Occupation",
+        "Interests",
+        "Goals",
+        "Events",
+        "Facts",
+        "Projects",
+    )
+)
+
+_OPAQUE = frozenset({"schema", "filter", "template", "instructions"})
+_REMOVED = {
+    "working_memory.use": "was removed: working memory always uses a tool",
+    "threads.generate_title": "was removed: use the top-level option generateTitle",
+    "processors": "was removed: processors belong to the agent",
+}
+
+
+def snake_keys(options: Any) -> Any:
+    """Option names in snake_case at every level; schemas, filters and texts stay as they are."""
+    return _rename(options, lambda key: re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower())
+
+
+def camel_keys(options: Any) -> Any:
+    """The opposite of `snake_keys`."""
+    return _rename(options, lambda key: re.sub(r"_([a-z0-9])", lambda m: m[1].upper(), key))
+
+
+def _rename(options: Any, rename: Any) -> Any:
+    if not isinstance(options, Mapping):
+        return options
+    named = {rename(key): (key, value) for key, value in options.items()}
+    return {
+        name: value if name in _OPAQUE else _rename(value, rename)
+        for name, (_, value) in named.items()
+    }
+
+
+def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+    """`override` over `base`: objects merge, everything else replaces; a schema replaces whole."""
+    merged = dict(base)
+    for key, value in override.items():
+        old = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(old, Mapping) and key not in _OPAQUE:
+            merged[key] = merge(old, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageHistory:
+    """History limited by tokens."""
+
+    max_tokens: int
+    at_max_remove_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SemanticRecall:
+    """How messages are found by meaning."""
+
+    top_k: int = 4
+    before: int = 1
+    after: int = 1
+    scope: Literal["thread", "resource"] = "resource"
+    threshold: float | None = None
+    filter: Mapping[str, Any] | None = None
+    mode: Literal["vector", "hybrid"] = "vector"
+    """`vector` is Mastra's meaning; `hybrid` weighs words as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingMemoryOptions:
+    """The text kept for a thread or a resource."""
+
+    enabled: bool = False
+    scope: Literal["thread", "resource"] = "resource"
+    template: str = DEFAULT_TEMPLATE
+    schema: Mapping[str, Any] | None = None
+    agent_managed: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationalMemoryOptions:
+    """The part of observational memory's options that is data; the engine adds its own."""
+
+    scope: Literal["thread", "resource"] = "thread"
+    message_tokens: int = 30_000
+    observation_tokens: int = 40_000
+    observation_model: str | None = None
+    reflection_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateTitle:
+    """When and how a thread gets a title by itself."""
+
+    model: str | None = None
+    instructions: str | None = None
+    min_messages: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryOptions:
+    """All options of one agent. `None` means that a feature is off."""
+
+    last_messages: int | Literal[False] = 10
+    last_messages_given: bool = False
+    message_history: MessageHistory | None = None
+    read_only: bool = False
+    semantic_recall: SemanticRecall | None = None
+    working_memory: WorkingMemoryOptions = field(default_factory=WorkingMemoryOptions)
+    observational_memory: ObservationalMemoryOptions | None = None
+    generate_title: GenerateTitle | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    """The options as they were given, merged, in snake_case."""
+
+    @staticmethod
+    def parse(*layers: Mapping[str, Any]) -> "MemoryOptions":
+        """Merge the layers, later ones winning, and check them.
+
+        Names may be Mastra's camelCase or snake_case. Raises `InvalidInput` naming each fault.
+        """
+        raw: dict[str, Any] = {}
+        for layer in layers:
+            raw = merge(raw, snake_keys(layer))
+        return _Reader(raw).read()
+
+    def merged(self, override: Mapping[str, Any] | None) -> "MemoryOptions":
+        """These options with per-call ones over them."""
+        return MemoryOptions.parse(self.raw, override) if override else self
+
+    @property
+    def history_off(self) -> bool:
+        """True when no history is wanted unless a page is asked for."""
+        no_tokens = self.message_history is not None and self.message_history.max_tokens == 0
+        return not self.last_messages or no_tokens
+
+
+class _Reader:
+    """Reads merged options and collects their faults, so that all are told at once."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.raw = raw
+        self.issues: list[Issue] = []
+
+    def read(self) -> MemoryOptions:
+        for path, reason in _REMOVED.items():
+            if self.get(path, None) is not None:
+                self.fault(path, reason)
+        options = MemoryOptions(
+            last_messages=self.last_messages(),
+            last_messages_given="last_messages" in self.raw,
+            message_history=self.message_history(),
+            read_only=self.one_of("read_only", (False, True)),
+            semantic_recall=self.semantic_recall(),
+            working_memory=self.working_memory(),
+            observational_memory=self.observational_memory(),
+            generate_title=self.generate_title(),
+            raw=self.raw,
+        )
+        if self.issues:
+            detail = "; ".join(f"{issue.field} {issue.message}" for issue in self.issues)
+            raise InvalidInput(f"Invalid memory options: {detail}", self.issues)
+        return options
+
+    def fault(self, path: str, reason: str) -> None:
+        self.issues.append(Issue(path, reason))
+
+    def get(self, path: str, default: Any) -> Any:
+        value: Any = self.raw
+        for key in path.split("."):
+            if not isinstance(value, Mapping) or key not in value:
+                return default
+            value = value[key]
+        return value
+
+    def feature(self, name: str) -> bool:
+        """Whether an option that is a bool or an object is on."""
+        value = self.get(name, False)
+        if isinstance(value, Mapping):
+            return value.get("enabled", True) is not False
+        return self.one_of(name, (False, True, None)) is True
+
+    def one_of(self, path: str, allowed: tuple[Any, ...]) -> Any:
+        """The value at `path`, the first of `allowed` when absent."""
+        value = self.get(path, allowed[0])
+        if any(value is choice or value == choice for choice in allowed):
+            return value
+        self.fault(path, f"must be one of {', '.join(map(str, allowed))}")
+        return allowed[0]
+
+    def whole(self, path: str, default: int, minimum: int = 0) -> int:
+        value = self.get(path, default)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= minimum:
+            return value
+        self.fault(path, f"must be a whole number of at least {minimum}")
+        return default
+
+    def number(self, path: str) -> float | None:
+        value = self.get(path, None)
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+        self.fault(path, "must be a number")
+        return None
+
+    def text(self, path: str) -> str | None:
+        value = self.get(path, None)
+        if value is None or isinstance(value, str):
+            return value
+        self.fault(path, "must be text")
+        return None
+
+    def last_messages(self) -> int | Literal[False]:
+        if self.raw.get("last_messages") is False:
+            return False
+        return self.whole("last_messages", 10)
+
+    def message_history(self) -> MessageHistory | None:
+        if self.raw.get("message_history") is None:
+            return None
+        limit = self.whole("message_history.max_tokens", 0)
+        removed = self.whole("message_history.at_max_remove_tokens", limit // 4)
+        if removed > limit:
+            self.fault("message_history.at_max_remove_tokens", "must not exceed max_tokens")
+        return MessageHistory(max_tokens=limit, at_max_remove_tokens=removed)
+
+    def semantic_recall(self) -> SemanticRecall | None:
+        if not self.feature("semantic_recall"):
+            return None
+        span = self.get("semantic_recall.message_range", 1)
+        if isinstance(span, Mapping):
+            before = self.whole("semantic_recall.message_range.before", 1)
+            after = self.whole("semantic_recall.message_range.after", 1)
+        else:
+            before = after = self.whole("semantic_recall.message_range", 1)
+        thread_scope = self.get("semantic_recall.scope", None) == "thread"
+        return SemanticRecall(
+            top_k=self.whole("semantic_recall.top_k", 4),
+            before=before,
+            after=after,
+            scope="thread" if thread_scope else "resource",
+            threshold=self.number("semantic_recall.threshold"),
+            filter=self.get("semantic_recall.filter", None),
+            mode=self.one_of("semantic_recall.mode", ("vector", "hybrid")),
+        )
+
+    def working_memory(self) -> WorkingMemoryOptions:
+        schema = self.get("working_memory.schema", None)
+        if schema is not None and not isinstance(schema, Mapping):
+            self.fault("working_memory.schema", "must be a JSON schema object")
+            schema = None
+        return WorkingMemoryOptions(
+            enabled=self.get("working_memory.enabled", False) is True,
+            scope=self.one_of("working_memory.scope", ("resource", "thread")),
+            template=self.text("working_memory.template") or DEFAULT_TEMPLATE,
+            schema=schema,
+            agent_managed=self.one_of("working_memory.agent_managed", (True, False)),
+        )
+
+    def observational_memory(self) -> ObservationalMemoryOptions | None:
+        if not self.feature("observational_memory"):
+            return None
+        om = "observational_memory"
+        model = self.text(f"{om}.model")
+        return ObservationalMemoryOptions(
+            scope=self.one_of(f"{om}.scope", ("thread", "resource")),
+            message_tokens=self.whole(f"{om}.observation.message_tokens", 30_000, 1),
+            observation_tokens=self.whole(f"{om}.reflection.observation_tokens", 40_000, 1),
+            observation_model=self.text(f"{om}.observation.model") or model,
+            reflection_model=self.text(f"{om}.reflection.model") or model,
+        )
+
+    def generate_title(self) -> GenerateTitle | None:
+        if not self.feature("generate_title"):
+            return None
+        return GenerateTitle(
+            model=self.text("generate_title.model"),
+            instructions=self.text("generate_title.instructions"),
+            min_messages=self.whole("generate_title.min_messages", 1, 1),
+        )

@@ -1,0 +1,184 @@
+"""The JSON shape of message content; the only module that knows it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mastra_memory.exceptions import InvalidInput, Issue
+
+WORKING_MEMORY_TOOLS = frozenset({"updateWorkingMemory", "setWorkingMemory"})
+SIGNAL_TYPES = frozenset(
+    {"user", "state", "reactive", "notification", "user-message", "system-reminder"}
+)
+_WORKING_MEMORY = re.compile(r"<working_memory>.*?</working_memory>", re.DOTALL)
+
+Content = dict[str, Any]
+
+
+def normalise(message: Mapping[str, Any]) -> Content:
+    """Format-2 content of a message in any of the forms that clients send.
+
+    Text, a list of parts, a format-2 object, an object with `parts`, or `parts` beside the role;
+    `metadata` beside the content is taken where the content has no place of its own for it.
+    Raises `InvalidInput` for every other shape.
+    """
+    content = message.get("content")
+    if isinstance(content, Mapping):
+        return _from_object(content)
+    if isinstance(content, str):
+        made: Content = {"format": 2, "parts": [{"type": "text", "text": content}]}
+        made["content"] = content
+    elif isinstance(content, list):
+        made = {"format": 2, "parts": _from_core_parts(content)}
+    elif content is None and isinstance(message.get("parts"), list):
+        made = {"format": 2, "parts": _checked_parts(message["parts"], "parts")}
+    else:
+        raise _fault("content", "expected text, a list of parts, or an object with `parts`")
+    if isinstance(message.get("metadata"), Mapping):
+        made["metadata"] = dict(message["metadata"])
+    return made
+
+
+def _from_object(content: Mapping[str, Any]) -> Content:
+    if content.get("format", 2) != 2:
+        raise _fault("content.format", "expected 2")
+    if not isinstance(content.get("parts"), list):
+        raise _fault("content.parts", "expected a list")
+    if not isinstance(content.get("metadata"), Mapping | None):
+        raise _fault("content.metadata", "expected an object")
+    _checked_parts(content["parts"], "content.parts")
+    return {"format": 2, **content}
+
+
+def _checked_parts(parts: list[Any], path: str) -> list[Any]:
+    for index, part in enumerate(parts):
+        if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+            raise _fault(f"{path}.{index}", "expected an object with a `type`")
+    return parts
+
+
+def _fault(path: str, reason: str) -> InvalidInput:
+    return InvalidInput(f"Invalid message: {path} {reason}", [Issue(path, reason)])
+
+
+def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
+    """The older list form, tool results joined to their calls."""
+    made: list[dict[str, Any]] = []
+    calls: dict[str, dict[str, Any]] = {}
+    for part in _checked_parts(parts, "content"):
+        if part["type"] == "tool-result" and part.get("toolCallId") in calls:
+            call = calls[part["toolCallId"]]
+            call.update(state="result", result=part.get("result"))
+            continue
+        converted = _from_core_part(part)
+        made.append(converted)
+        if "toolInvocation" in converted:
+            calls[converted["toolInvocation"]["toolCallId"]] = converted["toolInvocation"]
+    return made
+
+
+def _from_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    match part["type"]:
+        case "image":
+            return _file_part(part, part.get("image"))
+        case "file":
+            return _file_part(part, part.get("data"))
+        case "reasoning" if "text" in part:
+            detail = {"type": "text"} | {k: part[k] for k in ("text", "signature") if k in part}
+            return {"type": "reasoning", "reasoning": part["text"], "details": [detail]}
+        case "tool-call":
+            call = tool_invocation(part.get("toolCallId"), part.get("toolName"), part.get("args"))
+            return call
+        case "tool-result":
+            call = tool_invocation(part.get("toolCallId"), part.get("toolName"), {})
+            call["toolInvocation"].update(state="result", result=part.get("result"))
+            return call
+    return dict(part)
+
+
+def _file_part(part: Mapping[str, Any], data: Any) -> dict[str, Any]:
+    kept = {k: v for k, v in part.items() if k not in ("type", "image", "data")}
+    return {"type": "file", **kept, "data": data}
+
+
+def tool_invocation(call_id: Any, name: Any, args: Any) -> dict[str, Any]:
+    """A tool-invocation part in state `call`."""
+    invocation = {"state": "call", "toolCallId": str(call_id), "toolName": str(name), "args": args}
+    return {"type": "tool-invocation", "toolInvocation": invocation}
+
+
+def without_working_memory(content: Content) -> Content | None:
+    """The content without working-memory tags and update calls; None when nothing else was there.
+
+    Text around a tag is trimmed, all other text is kept as it is.
+    """
+    parts = [_without_tags(part) for part in content["parts"] if not _updates_memory(part)]
+    stripped = {**content, "parts": parts}
+    if isinstance(content.get("content"), str):
+        stripped["content"] = _strip_tags(content["content"])
+    if stripped == content:
+        return content
+    return stripped if parts or stripped.get("content") else None
+
+
+def _updates_memory(part: Mapping[str, Any]) -> bool:
+    invocation = part.get("toolInvocation")
+    return isinstance(invocation, Mapping) and invocation.get("toolName") in WORKING_MEMORY_TOOLS
+
+
+def _without_tags(part: Any) -> Any:
+    if part["type"] != "text" or not isinstance(part.get("text"), str):
+        return part
+    text = _strip_tags(part["text"])
+    return part if text == part["text"] else {**part, "text": text}
+
+
+def _strip_tags(text: str) -> str:
+    if "<working_memory>" not in text:
+        return text
+    return _WORKING_MEMORY.sub("", text).strip()
+
+
+def text_of(content: Mapping[str, Any]) -> str:
+    """What a person would read: the `content` text if it is not blank, else all text parts."""
+    whole = content.get("content")
+    if isinstance(whole, str) and whole.strip():
+        return whole
+    return " ".join(
+        part["text"]
+        for part in content.get("parts", ())
+        if part.get("type") == "text" and isinstance(part.get("text"), str)
+    ).strip()
+
+
+def signal_type(role: str, content: Mapping[str, Any]) -> str:
+    """The kind of signal or reminder a message is; `""` for an ordinary message."""
+    for part in content["parts"]:
+        if part["type"] in ("data-signal", "data-user-message"):
+            data = part.get("data")
+            return _known_signal(data.get("type") if isinstance(data, Mapping) else None)
+    metadata = content.get("metadata") or {}
+    if role == "signal":
+        signal = metadata.get("signal")
+        return _known_signal(signal.get("type") if isinstance(signal, Mapping) else None)
+    return "system-reminder" if role == "user" and _is_reminder(content, metadata) else ""
+
+
+def _known_signal(name: Any) -> str:
+    return name if name in SIGNAL_TYPES else ""
+
+
+def _is_reminder(content: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    if isinstance(metadata.get("systemReminder"), Mapping):
+        return True
+    if "dynamicAgentsMdReminder" in metadata:
+        return True
+    texts = (part.get("text") for part in content["parts"] if part["type"] == "text")
+    first = next(texts, None)
+    return isinstance(first, str) and first.startswith("<system-reminder")
+
+
+def is_transient(role: str, content: Mapping[str, Any]) -> bool:
+    """True for a signal that says of itself that it is not to be stored."""
+    signal = (content.get("metadata") or {}).get("signal")
+    return role == "signal" and isinstance(signal, Mapping) and signal.get("transient") is True

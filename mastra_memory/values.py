@@ -1,0 +1,93 @@
+"""The plain values that the facade answers with: rows as they were read, JSON parsed on demand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+
+@dataclass(frozen=True, slots=True)
+class StoredThread:
+    """One thread as it stands in the database."""
+
+    id: str
+    resource_id: str
+    title: str
+    metadata_json: str | None
+    """JSON text of the metadata, thread-scoped working memory included; None when there is none."""
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def metadata(self) -> dict[str, Any] | None:
+        """The metadata, parsed anew at each access."""
+        return None if self.metadata_json is None else orjson.loads(self.metadata_json)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message as it stands in the database."""
+
+    id: str
+    thread_id: str
+    resource_id: str
+    role: str
+    type: str
+    content_json: str
+    """JSON text of the content, never parsed on the way to a client."""
+    created_at: datetime
+    sequence: int
+    """Breaks ties of `created_at`; grows in the order of saving."""
+    signal: str = ""
+    """The kind of signal or reminder the message is, `""` for an ordinary one."""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The content, parsed anew at each access."""
+        return orjson.loads(self.content_json)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPage:
+    """One page of a thread list."""
+
+    threads: Sequence[StoredThread]
+    total: int
+    page: int
+    per_page: int | bool
+    """False when everything was asked for."""
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """One page of a message list, with what `include` or semantic recall added to it."""
+
+    messages: Sequence[StoredMessage]
+    total: int
+    """Messages of the thread that match the filter, hidden ones counted, added ones not."""
+    page: int
+    per_page: int | bool
+    has_more: bool
+    usage_tokens: int = 0
+    """Tokens spent on embedding the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedMessages:
+    """What a save stored, sorted by time, ties in the order given."""
+
+    messages: Sequence[StoredMessage]
+    usage_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CloneResult:
+    """A fresh clone. `messages` is empty for `copy_thread`, which does not read the bodies."""
+
+    thread: StoredThread
+    message_id_map: dict[str, str]
+    """Id in the source to id in the clone, in the order of the conversation."""
+    messages: Sequence[StoredMessage] = ()
