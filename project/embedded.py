@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from django.db.utils import OperationalError
 
@@ -31,7 +31,7 @@ START_TIMEOUT = 60
 ROLE = "mastra"
 SERVER_OPTIONS = {"listen_addresses": "", "max_connections": "200", "timezone": "UTC"}
 
-_held: dict[Path, IO[str]] = {}
+_held: dict[Path, int] = {}
 _threads = threading.Lock()
 
 
@@ -80,15 +80,15 @@ def start(var_dir: Path) -> None:
 def release(var_dir: Path) -> None:
     """Give the server up; if nobody else uses it, return only when it has stopped."""
     with _threads:
-        if holder := _held.pop(var_dir, None):
-            holder.close()
+        if (holder := _held.pop(var_dir, None)) is not None:
+            os.close(holder)
             keeper.stop_if_unused(var_dir, data_dir(var_dir))
 
 
 def _hold(var_dir: Path) -> None:
     if var_dir not in _held:
         var_dir.mkdir(parents=True, exist_ok=True)
-        holder = open(var_dir / keeper.USERS, "a")
+        holder = os.open(var_dir / keeper.USERS, os.O_RDWR | os.O_CREAT, 0o644)
         fcntl.flock(holder, fcntl.LOCK_SH)  # waits while a keeper is stopping the server
         _held[var_dir] = holder
 
@@ -149,20 +149,20 @@ def _is_ready(var_dir: Path) -> bool:
 
 
 def _ensure_keeper(var_dir: Path) -> None:
-    """Start the keeper unless one lives; it inherits the lock that says so."""
+    """Start the keeper, which detaches itself, unless one lives; it inherits the lock that says so."""
     with open(var_dir / keeper.ALIVE, "a") as alive:
         try:
             fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
-        subprocess.Popen(
+        subprocess.run(
             [sys.executable, "-I", keeper.__file__, str(var_dir), str(data_dir(var_dir))],
             pass_fds=[alive.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
             cwd="/",
+            check=True,
         )
 
 
@@ -214,4 +214,6 @@ def _explain(complaint: str, var_dir: Path) -> str:
             "mend its permissions or set MASTRA_VAR_DIR to another folder."
         )
     last = [line for line in complaint.splitlines() if line.strip()][-1:]
-    return f"The embedded database in {var_dir} does not start: {' '.join(last) or 'no reason given'}"
+    return (
+        f"The embedded database in {var_dir} does not start: {' '.join(last) or 'no reason given'}"
+    )

@@ -16,7 +16,10 @@ STOP_TIMEOUT = 60
 
 
 def main(var_dir: Path, data: Path) -> None:
-    """Wait until nobody uses the server, then stop it."""
+    """Leave the caller's session, wait until nobody uses the server, then stop it."""
+    if os.fork():
+        os._exit(0)
+    os.setsid()
     with open(var_dir / USERS, "a") as users:
         fcntl.flock(users, fcntl.LOCK_EX)
         stop(data)

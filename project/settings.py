@@ -17,7 +17,9 @@ PRODUCTION = os.environ.get("DJANGO_ENV", "").lower() == "production" or (
 )
 DEBUG = env.flag("DEBUG", not PRODUCTION)
 SECRET_KEY = env.secret_key(VAR_DIR, production=PRODUCTION)
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", () if PRODUCTION else ("localhost", "127.0.0.1", "[::1]"))
+ALLOWED_HOSTS = env.words(
+    "ALLOWED_HOSTS", () if PRODUCTION else ("localhost", "127.0.0.1", "[::1]")
+)
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [

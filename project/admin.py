@@ -1,0 +1,87 @@
+"""Access tokens in the admin: create, recognise, revoke."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import ForeignKey, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from project.models import AccessToken
+
+
+@admin.register(AccessToken)
+class AccessTokenAdmin(admin.ModelAdmin):
+    """Staff see and create their own tokens; superusers everybody's."""
+
+    list_display = ["name", "prefix", "user", "created_at", "expires_at", "last_used_at", "live"]
+    list_filter = ["expires_at"]
+    list_select_related = ["user"]
+    search_fields = ["name", "prefix"]
+    fields = ["user", "name", "expires_at"]
+    actions = ["revoke"]
+
+    @admin.display(boolean=True, description="live")
+    def live(self, token: AccessToken) -> bool:
+        """Whether it still opens the door."""
+        return token.is_live and token.user.is_active
+
+    @admin.action(description="Revoke selected access tokens", permissions=["change"])
+    def revoke(self, request: HttpRequest, tokens: QuerySet[AccessToken]) -> None:
+        """End the life of tokens now; the rows stay to tell who had which."""
+        live = [token for token in tokens if token.is_live]
+        for token in live:
+            self.log_change(request, token, "Revoked.")
+        AccessToken.objects.filter(pk__in=[token.pk for token in live]).revoke()
+        self.message_user(request, f"Revoked: {len(live)}.", messages.SUCCESS)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AccessToken]:
+        """Keep other people's tokens out of sight."""
+        tokens = super().get_queryset(request)
+        return tokens if _is_superuser(request) else tokens.filter(user=request.user.pk)
+
+    def get_fields(self, request: HttpRequest, obj: AccessToken | None = None) -> list[str]:
+        """Show what became of a token once it exists."""
+        shown = ["user", "name", "expires_at"]
+        return shown if obj is None else [*shown, "prefix", "created_at", "last_used_at"]
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: AccessToken | None = None
+    ) -> list[str]:
+        """A token's user and end are settled when it is made; only its name may change."""
+        fixed = ["user", "expires_at", "prefix", "created_at", "last_used_at"]
+        return fixed if obj else []
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        """A token carries its user's rights: nobody but a superuser may make one for others."""
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if db_field.name == "user" and field is not None:
+            field.initial = request.user.pk
+            if not _is_superuser(request):
+                field.queryset = field.queryset.filter(pk=request.user.pk)  # type: ignore[attr-defined]
+        return field
+
+    def save_model(self, request: HttpRequest, obj: AccessToken, form: Any, change: bool) -> None:
+        """Draw the secret of a new token and keep it for this one answer."""
+        if not change:
+            request.new_secret = obj.give_secret()  # type: ignore[attr-defined]
+        super().save_model(request, obj, form, change)
+
+    def response_add(
+        self, request: HttpRequest, obj: AccessToken, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the secret at once: a redirect would have to keep it somewhere."""
+        context = self.admin_site.each_context(request) | {
+            "title": "Access token created",
+            "opts": self.opts,
+            "token": obj,
+            "secret": request.new_secret,  # type: ignore[attr-defined]
+        }
+        template = "admin/project/accesstoken/created.html"
+        return TemplateResponse(request, template, context, headers={"Cache-Control": "no-store"})
+
+
+def _is_superuser(request: HttpRequest) -> bool:
+    return bool(getattr(request.user, "is_superuser", False))

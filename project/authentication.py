@@ -1,0 +1,44 @@
+"""DRF authentication by access token: `Authorization: Bearer ...`."""
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from project.models import AccessToken
+
+
+class BearerAuthentication(BaseAuthentication):
+    """Knows the caller by an access token; requests without one are left to other classes."""
+
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, AccessToken] | None:
+        """Give the user and the token. One query; one answer for every kind of bad token."""
+        words = get_authorization_header(request).split()
+        if not words or words[0].lower() != b"bearer":
+            return None
+        if len(words) != 2:
+            raise AuthenticationFailed("The Authorization header must be `Bearer` and one token.")
+        secret = words[1].decode("latin-1")
+        token = AccessToken.objects.live().for_secret(secret).select_related("user").first()
+        if token is None:
+            raise AuthenticationFailed("The access token is unknown or has expired.")
+        token.mark_used()
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Answer 401, not 403, to callers who did not say who they are."""
+        return 'Bearer realm="api"'
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the API documentation describes access tokens."""
+
+    target_class = BearerAuthentication
+    name = "accessToken"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """Describe the header."""
+        return {"type": "http", "scheme": "bearer"}

@@ -1,0 +1,37 @@
+"""Create an access token and print it."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from project.models import DEFAULT_DAYS, AccessToken
+
+
+class Command(BaseCommand):
+    """Prints the token and nothing else, so that a shell can take it: TOKEN=$(manage.py ...)."""
+
+    help = "Create an access token for a user and print it. It cannot be shown again."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the user, and how long and what for."""
+        parser.add_argument("username")
+        parser.add_argument("--days", type=int, default=DEFAULT_DAYS, help="life of the token")
+        parser.add_argument("--name", default="command line", help="what it is for")
+
+    def handle(self, *args: Any, **options: Any) -> str:
+        """Create the token."""
+        users = get_user_model()
+        if options["days"] < 1:
+            raise CommandError("--days must be at least 1.")
+        try:
+            user = users.objects.get(**{users.USERNAME_FIELD: options["username"]})
+        except users.DoesNotExist:
+            raise CommandError(f"There is no user {options['username']!r}.") from None
+        expires_at = timezone.now() + timedelta(days=options["days"])
+        token = AccessToken(user=user, name=options["name"], expires_at=expires_at)
+        secret = token.give_secret()
+        token.save()
+        return secret

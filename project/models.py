@@ -1,0 +1,89 @@
+"""Access tokens: who may call the API without a browser session."""
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+SECRET_PREFIX = "mm_"
+SECRET_BYTES = 32
+SHOWN_LENGTH = 10
+DEFAULT_DAYS = 90
+LAST_USED_PRECISION = timedelta(hours=1)
+
+
+def default_expiry() -> datetime:
+    """Give the end of a token's life where nobody chose one."""
+    return timezone.now() + timedelta(days=DEFAULT_DAYS)
+
+
+class AccessTokenQuerySet(models.QuerySet["AccessToken"]):
+    """What one may ask of tokens."""
+
+    def live(self) -> Self:
+        """Tokens that still open the door."""
+        return self.filter(expires_at__gt=timezone.now(), user__is_active=True)
+
+    def for_secret(self, secret: str) -> Self:
+        """The token with this secret, whatever its state."""
+        return self.filter(secret_hash=hash_secret(secret))
+
+    def revoke(self) -> int:
+        """End the life of these tokens now; those that have ended keep their date."""
+        now = timezone.now()
+        return self.filter(expires_at__gt=now).update(expires_at=now)
+
+
+class AccessToken(models.Model):
+    """A bearer token. Only a hash of its secret is kept, so nobody can read it from here."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="access_tokens"
+    )
+    name = models.CharField(max_length=100, blank=True, help_text="What it is for.")
+    prefix = models.CharField(
+        max_length=SHOWN_LENGTH, editable=False, help_text="How the secret begins, to recognise it."
+    )
+    secret_hash = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(
+        default=default_expiry, help_text="From then on it opens nothing."
+    )
+    last_used_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="To the hour."
+    )
+
+    objects = AccessTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… {self.name}".strip()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its time has not come; the user may still be switched off."""
+        return self.expires_at > timezone.now()
+
+    def give_secret(self) -> str:
+        """Draw a new secret and keep its hash. The caller alone ever sees the secret."""
+        secret = SECRET_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+        self.prefix = secret[:SHOWN_LENGTH]
+        self.secret_hash = hash_secret(secret)
+        return secret
+
+    def mark_used(self) -> None:
+        """Note the time of use, with one write an hour at most."""
+        now = timezone.now()
+        if self.last_used_at is None or now - self.last_used_at >= LAST_USED_PRECISION:
+            AccessToken.objects.filter(pk=self.pk).update(last_used_at=now)
+
+
+def hash_secret(secret: str) -> str:
+    """Hash a secret. It holds 256 random bits, so a fast hash without salt is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
