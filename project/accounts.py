@@ -1,4 +1,4 @@
-"""PostgreSQL refuses to run as root: the account that runs it then, and what that one must reach."""
+"""PostgreSQL refuses to run as root: the account it gets then, and what that must reach."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ class Account(NamedTuple):
 def server_account(data: Path) -> Account | None:
     """Give the account for the server, None where our own will do.
 
-    Root takes the owner of existing data, so that a database begun by an ordinary user stays theirs.
+    Root takes the owner of existing data: a database begun by an ordinary user stays theirs.
     """
     if os.geteuid() != 0:
         return None
@@ -75,7 +75,7 @@ def _reaches(program: Path, account: Account) -> bool:
 
 
 def _let_pass(folder: Path, account: Account) -> None:
-    """Open the folders above for passing through (not for listing), as far as the account cannot."""
+    """Open the folders above for passing through (not for listing) where that is barred."""
     for parent in folder.parents:
         info = parent.stat()
         if info.st_uid == account.uid or info.st_mode & stat.S_IXOTH:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
 from django.db.models import ForeignKey, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -40,7 +41,7 @@ class AccessTokenAdmin(admin.ModelAdmin):
         tokens = super().get_queryset(request)
         return tokens if _is_superuser(request) else tokens.filter(user=request.user.pk)
 
-    def get_fields(self, request: HttpRequest, obj: AccessToken | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: AccessToken | None = None) -> Any:
         """Show what became of a token once it exists."""
         shown = ["user", "name", "expires_at"]
         return shown if obj is None else [*shown, "prefix", "created_at", "last_used_at"]
@@ -56,12 +57,11 @@ class AccessTokenAdmin(admin.ModelAdmin):
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
         """A token carries its user's rights: nobody but a superuser may make one for others."""
-        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
-        if db_field.name == "user" and field is not None:
-            field.initial = request.user.pk
+        if db_field.name == "user":
+            kwargs["initial"] = request.user.pk
             if not _is_superuser(request):
-                field.queryset = field.queryset.filter(pk=request.user.pk)  # type: ignore[attr-defined]
-        return field
+                kwargs["queryset"] = get_user_model()._default_manager.filter(pk=request.user.pk)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: AccessToken, form: Any, change: bool) -> None:
         """Draw the secret of a new token and keep it for this one answer."""

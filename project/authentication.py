@@ -33,7 +33,7 @@ class BearerAuthentication(BaseAuthentication):
         return 'Bearer realm="api"'
 
 
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class BearerScheme(OpenApiAuthenticationExtension):
     """How the API documentation describes access tokens."""
 
     target_class = BearerAuthentication

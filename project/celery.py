@@ -15,6 +15,14 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
+@app.on_after_configure.connect
+def make_queue_folders(sender: Celery, **kwargs: Any) -> None:
+    """The file-system broker wants its folders to exist."""
+    for name, path in sender.conf.broker_transport_options.items():
+        if name.endswith(("folder", "folder_in", "folder_out")):
+            os.makedirs(path, exist_ok=True)
+
+
 @celeryd_init.connect
 def be_patient_in_workers(conf: Any, **kwargs: Any) -> None:
     """A web request gives the broker 50 ms; a worker has nothing else to do and may wait longer."""

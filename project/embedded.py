@@ -51,7 +51,7 @@ def database_settings(var_dir: Path) -> dict[str, Any]:
 
 
 def socket_dir(var_dir: Path) -> Path:
-    """Tell where the server's socket lies: with the data, or in /tmp where that path is too long."""
+    """Tell where the server's socket lies: with the data, or in /tmp if that path is too long."""
     data = data_dir(var_dir)
     if len(str(data / SOCKET_NAME)) <= SOCKET_PATH_LIMIT:
         return data
@@ -110,7 +110,7 @@ def _ensure_running(var_dir: Path) -> None:
 
 
 def _init(var_dir: Path, account: accounts.Account | None) -> None:
-    """Make the data directory beside its place and move it there whole: a half-made one is never used."""
+    """Make the data directory beside its place, so that a half-made one is never used."""
     fresh = var_dir / "postgres.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
@@ -149,7 +149,7 @@ def _is_ready(var_dir: Path) -> bool:
 
 
 def _ensure_keeper(var_dir: Path) -> None:
-    """Start the keeper, which detaches itself, unless one lives; it inherits the lock that says so."""
+    """Start the keeper unless one lives. It detaches itself and inherits the lock that says so."""
     with open(var_dir / keeper.ALIVE, "a") as alive:
         try:
             fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)

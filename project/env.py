@@ -55,7 +55,7 @@ def secret_key(var_dir: Path, *, production: bool) -> str:
         return key
     if production:
         raise ImproperlyConfigured(
-            "SECRET_KEY is not set. In production, set it to a long random text that stays the same."
+            "SECRET_KEY is not set. In production it must be long, random and always the same."
         )
     path = var_dir / "secret_key"
     try:

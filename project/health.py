@@ -1,8 +1,26 @@
-"""Health routes for load balancers and supervisors."""
+"""Health routes for load balancers and supervisors.
+
+They are a middleware before all others: a probe comes over plain HTTP under any host name, which
+the redirect to HTTPS and the check of ALLOWED_HOSTS would refuse.
+"""
+
+from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+Handler = Callable[[HttpRequest], HttpResponse]
+
+
+def health_routes(get_response: Handler) -> Handler:
+    """Answer `/healthz` and `/readyz`; leave everything else to the rest."""
+    routes: dict[str, Handler] = {"/healthz": healthz, "/readyz": readyz}
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        return routes.get(request.path_info, get_response)(request)
+
+    return handle
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
@@ -13,8 +31,6 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """The service can answer: the database is reachable and migrated. 503 with a reason if not."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
         if _migrations_are_pending():
             return _unready("migrations are pending")
     except DatabaseError:

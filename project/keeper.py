@@ -1,4 +1,4 @@
-"""Stops the embedded PostgreSQL after its last user. Runs as a script of its own, without Django."""
+"""Stops the embedded PostgreSQL after its last user. A script of its own, without Django."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ def main(var_dir: Path, data: Path) -> None:
 
 
 def stop_if_unused(var_dir: Path, data: Path) -> None:
-    """Stop the server unless somebody uses it; where the keeper is doing so already, wait for it."""
+    """Stop the server unless somebody uses it; if the keeper is doing so already, wait for it."""
     with open(var_dir / USERS, "a") as users:
         try:
             fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -37,7 +37,7 @@ def stop_if_unused(var_dir: Path, data: Path) -> None:
 
 
 def stop(data: Path) -> None:
-    """Ask the server for a fast shutdown (open sessions are cut, nothing is lost) and wait for it."""
+    """Shut the server down, cutting open sessions but losing nothing, and wait for it."""
     pid = server_pid(data)
     if pid is None:
         return

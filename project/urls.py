@@ -1,11 +1,9 @@
-"""Where everything is: admin, API, its documentation, health."""
+"""Where everything is: admin, API and its documentation; health.py adds its own routes."""
 
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
-
-from project import health
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
@@ -14,6 +12,4 @@ urlpatterns = [
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("accounts/", include("rest_framework.urls")),
-    path("healthz", health.healthz, name="healthz"),
-    path("readyz", health.readyz, name="readyz"),
 ]

@@ -1,0 +1,47 @@
+# Every target works from a clean clone: the virtual environment is made on first use.
+VENV ?= .venv
+PYTHON := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# One test process for every core; TESTS narrows `make test` to a file or a test.
+WORKERS ?= auto
+TESTS ?= tests
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint conformance bench clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: $(INSTALLED) ## Run everything on http://127.0.0.1:8000 (PORT=... for another port)
+	@exec $(PYTHON) manage.py serve
+
+test: $(INSTALLED) ## Run the tests in a database of their own (TESTS=path for some of them)
+	$(PYTHON) -m pytest -n $(WORKERS) $(TESTS)
+
+lint: $(INSTALLED) ## Check style, types, import rules and pending migrations
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(PYTHON) -m mypy
+	$(VENV)/bin/lint-imports
+	DEFAULT_AUTO_FIELD=django.db.models.AutoField $(PYTHON) manage.py makemigrations --check
+	DEFAULT_AUTO_FIELD=django.db.models.BigAutoField $(PYTHON) manage.py makemigrations --check
+
+conformance: $(INSTALLED) ## Hold the API against recorded Mastra answers (SCENARIOS, CONFORMANCE_DIR)
+	$(PYTHON) -m tests.conformance_run
+
+bench: $(INSTALLED) ## Measure against a real Mastra server (BENCH_JSON, PEER_DIR)
+	$(PYTHON) -m benchmarks
+
+clean: ## Remove the virtual environment and caches; var/ with your data stays
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(INSTALLED): requirements.txt
+	@test -n "$(BASE_PYTHON)" || { echo "Python 3.11 or newer is needed, and no python3 was found."; exit 1; }
+	@$(BASE_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; $(BASE_PYTHON) is older. Set BASE_PYTHON."; exit 1; }
+	@$(BASE_PYTHON) -c 'import ensurepip' 2>/dev/null || \
+		{ echo "$(BASE_PYTHON) cannot make virtual environments: install its venv package."; exit 1; }
+	$(BASE_PYTHON) -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --requirement requirements.txt
+	@touch $@
