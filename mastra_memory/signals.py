@@ -1,5 +1,8 @@
 """Signals we send to host projects, always after commit; we never listen to them ourselves."""
 
+from typing import Any
+
+from django.db import transaction
 from django.dispatch import Signal
 
 messages_saved = Signal()
@@ -13,3 +16,9 @@ thread_cloned = Signal()
 
 thread_transferred = Signal()
 """A thread changed hands. Arguments: `thread_id`, `old_resource_id`, `resource_id`."""
+
+
+def send(signal: Signal, **facts: Any) -> None:
+    """Send after commit; a receiver that fails is logged and hurts nobody else."""
+    if signal.receivers:
+        transaction.on_commit(lambda: signal.send_robust(sender=None, **facts), robust=True)

@@ -593,7 +593,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="workingmemory",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("thread__isnull", False)), fields=("thread",), name="mastra_wm_thread"
+                condition=models.Q(("thread__isnull", False)),
+                fields=("thread",),
+                name="mastra_wm_thread",
             ),
         ),
         migrations.AddConstraint(

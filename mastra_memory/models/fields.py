@@ -5,8 +5,7 @@ from typing import Any
 
 from django.db import models
 
-ID_BYTES = 1024
-"""An id may be 1 to this many bytes long in UTF-8: two of them fit into one index entry."""
+from mastra_memory.keys import ID_BYTES
 
 
 def new_id() -> str:

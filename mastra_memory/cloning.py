@@ -1,0 +1,228 @@
+"""Copy a thread, and find what was copied from what."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from mastra_memory import jsontext, sql, threads, times, working_memory
+from mastra_memory.exceptions import Conflict, ThreadNotFound
+from mastra_memory.keys import check_id
+from mastra_memory.models import Scope, Thread
+from mastra_memory.models.fields import new_id
+from mastra_memory.observational import lineage
+from mastra_memory.options import WorkingMemoryOptions
+from mastra_memory.values import CloneResult, StoredMessage, StoredThread
+
+_NOT_COPIED = ("clone", "workingMemory", "memoryTokenLimiter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSelection:
+    """Which messages a clone gets: all conditions must hold, then the newest `limit` stay."""
+
+    limit: int | None = None
+    """None, 0 and less mean no limit."""
+    start: datetime | None = None
+    end: datetime | None = None
+    """Both inclusive."""
+    message_ids: Sequence[str] = ()
+    """Empty means any; ids of other threads are ignored."""
+
+
+def clone_thread(
+    source_id: str,
+    *,
+    clone_id: str | None = None,
+    resource_id: str | None = None,
+    title: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    selection: MessageSelection | None = None,
+    memory: WorkingMemoryOptions | None = None,
+    with_messages: bool = True,
+) -> CloneResult:
+    """Copy the thread with its messages, working memory and observations, in one transaction.
+
+    Messages get new ids and keep content, order and times. Their content passes through Python
+    only when `with_messages` asks for it. Saves into the source wait meanwhile.
+    Raises `ThreadNotFound` for the source, and `Conflict` when `clone_id` is taken.
+    """
+    clone_id = check_id(clone_id, "newThreadId") if clone_id else new_id()
+    with transaction.atomic():
+        source = _locked_source(source_id)
+        owner = check_id(resource_id, "resourceId") if resource_id else source.resource_id
+        _insert_thread(source, clone_id, owner, title)
+        copied = _copy_messages(source.id, clone_id, owner, selection, with_messages)
+        id_map = {cells[0]: cells[1] for cells in copied}
+        stored = _describe(source, clone_id, metadata, id_map)
+        _copy_working_memory(source, clone_id, owner, memory)
+        lineage.clone_head(
+            source_id=source.id,
+            source_resource_id=source.resource_id,
+            clone_id=clone_id,
+            clone_resource_id=owner,
+            message_id_map=id_map,
+        )
+    if memory is not None and memory.enabled and memory.scope == Scope.THREAD:
+        stored = threads.get_thread(clone_id)
+    messages = [
+        StoredMessage(new, clone_id, owner, *rest)
+        for _, new, *rest in (copied if with_messages else ())
+    ]
+    return CloneResult(stored, id_map, messages)
+
+
+def _locked_source(source_id: str) -> StoredThread:
+    """The source, held so that no save gets between the statements of the copy."""
+    found = sql.row(
+        """SELECT id, resource_id, title, metadata::text, created_at, updated_at
+        FROM mastra_memory_thread WHERE id = %s FOR SHARE""",
+        [jsontext.clean_text(source_id)],
+    )
+    if found is None:
+        raise ThreadNotFound(f"Source thread with id {source_id} not found")
+    return StoredThread(*found)
+
+
+def _insert_thread(source: StoredThread, clone_id: str, resource_id: str, title: str) -> None:
+    title = jsontext.clean_text(title) or (f"Clone of {source.title}" if source.title else "")
+    made = sql.execute(
+        """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, clone_source_id)
+        VALUES (%s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING""",
+        [clone_id, resource_id, title, Thread.TitleSource.MANUAL if title else "", source.id],
+    )
+    if not made:
+        raise Conflict(f"Thread with id {clone_id} already exists")
+
+
+def _copy_messages(
+    source_id: str,
+    clone_id: str,
+    resource_id: str,
+    selection: MessageSelection | None,
+    with_messages: bool,
+) -> list[sql.Row]:
+    """Old id, new id, and with the messages what else a `StoredMessage` needs, in order.
+
+    The answer is read from the source's rows, so that only a fresh sequence is not known: the
+    place in the answer stands for it.
+    """
+    where, limit = _selected(selection or MessageSelection())
+    bodies = ", role, type, content::text, created_at, sequence, signal" if with_messages else ""
+    return sql.rows(
+        f"""WITH picked AS MATERIALIZED (
+            SELECT m.*, gen_random_uuid()::text AS new_id FROM mastra_memory_message m
+            WHERE m.thread_id = %s AND {where}
+            ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s),
+        copied AS (
+            INSERT INTO mastra_memory_message (id, thread_id, resource_id, role, type, signal,
+                content, text, search, created_at, edited_at)
+            SELECT new_id, %s, %s, role, type, signal, content, text, search, created_at, edited_at
+            FROM picked ORDER BY created_at, sequence)
+        SELECT id, new_id{bodies} FROM picked ORDER BY created_at, sequence""",
+        [source_id, *where.params, limit, clone_id, resource_id],
+    )
+
+
+def _selected(selection: MessageSelection) -> tuple[sql.Where, int | None]:
+    where = sql.Where()
+    if selection.message_ids:
+        where.add("m.id = ANY(%s)", [jsontext.clean_text(known) for known in selection.message_ids])
+    if selection.start is not None:
+        where.add("m.created_at >= %s", selection.start)
+    if selection.end is not None:
+        where.add("m.created_at <= %s", selection.end)
+    limit = selection.limit if selection.limit and selection.limit > 0 else None
+    return where, limit if limit is None else min(limit, 2**53)
+
+
+def _describe(
+    source: StoredThread,
+    clone_id: str,
+    metadata: Mapping[str, Any] | None,
+    id_map: Mapping[str, str],
+) -> StoredThread:
+    """Write the clone's metadata: the source's, the caller's over it, and where it comes from."""
+    inherited = {k: v for k, v in (source.metadata or {}).items() if k not in _NOT_COPIED}
+    origin = {"sourceThreadId": source.id, "clonedAt": times.to_wire(times.now())}
+    if id_map:
+        origin["lastMessageId"] = next(reversed(id_map))
+    whole = {**_with_mapped_cursor(inherited, id_map), **(metadata or {}), "clone": origin}
+    found = sql.row(
+        """UPDATE mastra_memory_thread SET metadata = %s::jsonb WHERE id = %s
+        RETURNING id, resource_id, title, metadata::text, created_at, updated_at""",
+        [jsontext.dumps(whole), clone_id],
+    )
+    assert found is not None
+    return StoredThread(*found)
+
+
+def _with_mapped_cursor(metadata: dict[str, Any], id_map: Mapping[str, str]) -> dict[str, Any]:
+    """The metadata with observational memory's cursor naming the clone's message, or without it."""
+    mastra = metadata.get("mastra")
+    state = mastra.get("om") if isinstance(mastra, dict) else None
+    cursor = state.get("lastObservedMessageCursor") if isinstance(state, dict) else None
+    if not isinstance(cursor, dict):
+        return metadata
+    mapped = copy.deepcopy(metadata)
+    if cursor.get("id") in id_map:
+        mapped["mastra"]["om"]["lastObservedMessageCursor"]["id"] = id_map[cursor["id"]]
+    else:
+        del mapped["mastra"]["om"]["lastObservedMessageCursor"]
+    return mapped
+
+
+def _copy_working_memory(
+    source: StoredThread, clone_id: str, resource_id: str, memory: WorkingMemoryOptions | None
+) -> None:
+    """Thread scope: always. Resource scope: over the target's, which stays as a revision."""
+    if memory is None or not memory.enabled:
+        return
+    if memory.scope == Scope.THREAD:
+        content = working_memory.find_for_thread(source.id)
+        if content:
+            working_memory.save_for_thread(clone_id, resource_id, content, source="clone")
+    elif resource_id != source.resource_id:
+        content = working_memory.find_for_resource(source.resource_id)
+        if content:
+            working_memory.save_for_resource(resource_id, content, source="clone")
+
+
+def clone_metadata(thread: StoredThread | None) -> dict[str, Any] | None:
+    """What the metadata says about the thread's origin; None when it is no clone."""
+    origin = ((thread.metadata if thread else None) or {}).get("clone")
+    return origin if isinstance(origin, dict) and "sourceThreadId" in origin else None
+
+
+def find_source(thread_id: str) -> StoredThread | None:
+    """The thread that this one was copied from, None when there is none any more."""
+    origin = clone_metadata(threads.find_thread(thread_id))
+    return threads.find_thread(origin["sourceThreadId"]) if origin else None
+
+
+def list_clones(source_id: str, *, resource_id: str | None = None) -> Sequence[StoredThread]:
+    """Direct clones within one resource, newest first; by default within the source's."""
+    if resource_id is None:
+        source = threads.find_thread(source_id)
+        if source is None:
+            return []
+        resource_id = source.resource_id
+    clones = Thread.objects.clones_of(jsontext.clean_text(source_id))
+    found = threads.list_threads(resource_id=resource_id, within=clones, per_page=False)
+    return found.threads
+
+
+def clone_history(thread_id: str) -> list[StoredThread]:
+    """The thread's ancestors, oldest first, and itself; cut where a source is gone."""
+    line: list[StoredThread] = []
+    seen: set[str] = set()
+    thread = threads.find_thread(thread_id)
+    while thread is not None and thread.id not in seen:
+        seen.add(thread.id)
+        line.append(thread)
+        origin = clone_metadata(thread)
+        thread = threads.find_thread(origin["sourceThreadId"]) if origin else None
+    return line[::-1]

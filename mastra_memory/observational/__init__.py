@@ -1,0 +1,1 @@
+"""Observational memory: what was noted about a conversation, generation by generation."""

@@ -1,0 +1,48 @@
+"""Windows: messages named by id, each with its neighbours in its own thread."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mastra_memory import jsontext, sql
+from mastra_memory.messages import COLUMNS
+from mastra_memory.values import StoredMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Include:
+    """One message to bring in, with so many neighbours on each side."""
+
+    id: str
+    before: int = 0
+    after: int = 0
+
+
+def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[StoredMessage]:
+    """The messages of all windows, each once, in the order of time; one statement.
+
+    Windows end at the edge of the thread. Unknown messages, and those of other resources, are
+    left out without a word.
+    """
+    if not includes:
+        return []
+    found = sql.rows(
+        f"""SELECT DISTINCT ON (m.created_at, m.sequence) {COLUMNS}
+        FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS w(id, before, after)
+        JOIN mastra_memory_message target ON target.id = w.id AND target.resource_id = %s
+        CROSS JOIN LATERAL (
+            (SELECT * FROM mastra_memory_message p WHERE p.thread_id = target.thread_id
+                AND (p.created_at, p.sequence) <= (target.created_at, target.sequence)
+                ORDER BY p.created_at DESC, p.sequence DESC LIMIT w.before + 1)
+            UNION ALL
+            (SELECT * FROM mastra_memory_message n WHERE n.thread_id = target.thread_id
+                AND (n.created_at, n.sequence) > (target.created_at, target.sequence)
+                ORDER BY n.created_at, n.sequence LIMIT w.after)
+        ) m ORDER BY m.created_at, m.sequence""",
+        [
+            [jsontext.clean_text(include.id) for include in includes],
+            [max(include.before, 0) for include in includes],
+            [max(include.after, 0) for include in includes],
+            resource_id,
+        ],
+    )
+    return [StoredMessage(*cells) for cells in found]
