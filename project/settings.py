@@ -108,7 +108,12 @@ STORAGES = {
     },
 }
 
-MASTRA_MEMORY: dict[str, Any] = {}
+MASTRA_MEMORY: dict[str, Any] = {
+    "OPTIONS": {"workingMemory": {"enabled": True}},
+    "MAX_BODY_BYTES": env.number("MASTRA_MEMORY_MAX_BODY_BYTES", 20 * 1024 * 1024),
+    "MAX_PER_PAGE": env.number("MASTRA_MEMORY_MAX_PER_PAGE", 1000),
+    "SEARCH_LANGUAGE": os.environ.get("MASTRA_MEMORY_SEARCH_LANGUAGE") or "english",
+}
 
 # The memory API has its own limit and answers 413 in JSON; Django's must not speak first.
 DATA_UPLOAD_MAX_MEMORY_SIZE = None
