@@ -15,6 +15,8 @@ from typing import NoReturn
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from project.management.commands import serve
+
 ROOT = Path(__file__).resolve().parent.parent
 KIT = ROOT / "tests" / "conformance"
 START_TIMEOUT = 60.0
@@ -87,9 +89,9 @@ def _tail(log: Path) -> str:
 
 
 def our_server(port: int, *, workers: int = 1) -> list[str]:
-    """Give the command that serves the project's WSGI application."""
-    serve = ["-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)]
-    return [sys.executable, *serve, "--workers", str(workers), "project.wsgi:application"]
+    """Give the command of the web server, just as `manage.py serve` starts it."""
+    options = {"host": "127.0.0.1", "port": port, "processes": workers, "threads": serve.THREADS}
+    return [sys.executable, "-m", *serve.granian(options)]
 
 
 def environment(settings: str, var_dir: Path, **more: str) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Measures the service against Mastra's own server: `python -m benchmarks`."""

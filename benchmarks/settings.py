@@ -1,0 +1,13 @@
+"""Settings of the server that is measured: the service as it is, but open, on its own database."""
+
+import os
+
+from benchmarks.contenders import OUR_DATABASE
+from project.settings import *  # noqa: F403
+from project.settings import DATABASES, REST_FRAMEWORK
+
+DATABASES["default"] |= {"NAME": OUR_DATABASE}
+
+# With BENCH_TOKENS=1 callers need an access token as usual: that is how its cost is measured.
+if os.environ.get("BENCH_TOKENS") != "1":
+    REST_FRAMEWORK["DEFAULT_AUTHENTICATION_CLASSES"] = ["benchmarks.authentication.Anyone"]
