@@ -1,3 +1,63 @@
-"""Routes."""
+"""The routes of Mastra's memory API, below whatever prefix the host chooses.
 
-urlpatterns: list = []
+Thread ids are any text: a slash in one arrives decoded, so paths with a fixed ending come first
+and the plain thread takes the rest.
+"""
+
+from typing import Any
+
+from django.urls import URLPattern, path
+
+from mastra_memory.api.messages import MessageViewSet
+from mastra_memory.api.observational import ObservationalMemoryViewSet
+from mastra_memory.api.status import AgentViewSet
+from mastra_memory.api.threads import ThreadViewSet
+from mastra_memory.api.working_memory import WorkingMemoryViewSet
+
+app_name = "mastra_memory"
+
+
+def _route(route: str, viewset: Any, name: str, **actions: str) -> URLPattern:
+    return path(f"memory/{route}", viewset.as_view(actions), name=name)
+
+
+_THREAD = "threads/<path:thread_id>"
+_ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+
+_NETWORK = [
+    _route("network/status", AgentViewSet, "network-status", get="status"),
+    _route("network/threads", ThreadViewSet, "network-threads", get="list", post="create"),
+    _route(f"network/{_THREAD}/messages", MessageViewSet, "network-messages", get="list"),
+    _route(f"network/{_THREAD}", ThreadViewSet, "network-thread", **_ONE),
+    _route("network/save-messages", MessageViewSet, "network-save", post="save"),
+    _route("network/messages/delete", MessageViewSet, "network-delete", post="delete"),
+]
+
+urlpatterns = [
+    _route("status", AgentViewSet, "status", get="status"),
+    _route("config", AgentViewSet, "config", get="config"),
+    _route("threads", ThreadViewSet, "threads", get="list", post="create"),
+    _route(f"{_THREAD}/messages", MessageViewSet, "messages", get="list"),
+    _route(f"{_THREAD}/clone", ThreadViewSet, "clone", post="clone"),
+    _route(f"{_THREAD}/transfer", ThreadViewSet, "transfer", post="transfer"),
+    _route(
+        f"{_THREAD}/working-memory",
+        WorkingMemoryViewSet,
+        "working-memory",
+        get="retrieve",
+        post="update",
+    ),
+    _route(_THREAD, ThreadViewSet, "thread", **_ONE),
+    _route("save-messages", MessageViewSet, "save-messages", post="save"),
+    _route("messages/delete", MessageViewSet, "delete-messages", post="delete"),
+    _route(
+        "observational-memory", ObservationalMemoryViewSet, "observational-memory", get="retrieve"
+    ),
+    _route(
+        "observational-memory/buffer-status",
+        ObservationalMemoryViewSet,
+        "buffer-status",
+        post="buffer_status",
+    ),
+    *_NETWORK,
+]

@@ -1,13 +1,25 @@
 """One row of a conversation."""
 
+from typing import Self
+
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVectorField
+from django.contrib.postgres.search import SearchQuery, SearchVectorField
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.models.fields import IdField, InstantField, JsonTypeIs, id_is_sane, new_id
 from mastra_memory.models.thread import Thread
+
+
+class MessageQuerySet(models.QuerySet["Message"]):
+    """Messages, read aloud."""
+
+    def matching(self, words: str, language: str) -> Self:
+        """Messages that hold all the words, accents ignored; found through the index."""
+        folded = models.Func(models.Value(words), function="mastra_memory_fold")
+        query = SearchQuery(folded, config=language, search_type="websearch")
+        return self.filter(search=query)
 
 
 class NextSequence(models.Func):
@@ -50,6 +62,8 @@ class Message(models.Model):
     search = SearchVectorField(null=True, editable=False)
     created_at = InstantField(_("created"), db_default=Now())
     edited_at = InstantField(_("edited"), null=True, blank=True, editable=False)
+
+    objects = MessageQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("message")

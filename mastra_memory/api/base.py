@@ -1,0 +1,130 @@
+"""What every viewset of the memory API shares: JSON in and out, the caller, the agent."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import orjson
+from django.http import HttpResponse, HttpResponseBase
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import BaseRenderer, BrowsableAPIRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from mastra_memory import conf, jsontext
+from mastra_memory.api import errors
+from mastra_memory.api.params import Params
+from mastra_memory.api.permissions import Caller, caller_of
+from mastra_memory.exceptions import (
+    AgentNotFound,
+    BodyTooLarge,
+    InvalidInput,
+    Issue,
+    MemoryNotConfigured,
+    ThreadNotFound,
+)
+from mastra_memory.memory import Memory
+from mastra_memory.values import StoredThread
+
+
+class JsonRenderer(BaseRenderer):
+    """JSON by orjson; a stored document inside is passed through as it is."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(self, data: Any, *_: Any) -> bytes:
+        return b"" if data is None else orjson.dumps(data)
+
+
+class JsonParser(BaseParser):
+    """JSON up to `MAX_BODY_BYTES`, with what no database can hold replaced by U+FFFD."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, *_: Any) -> Any:
+        limit = conf.app_settings().MAX_BODY_BYTES
+        if int(stream.META.get("CONTENT_LENGTH") or 0) > limit:
+            raise BodyTooLarge(f"The request body is larger than {limit} bytes")
+        data = stream.read(limit + 1)
+        if len(data) > limit:
+            raise BodyTooLarge(f"The request body is larger than {limit} bytes")
+        return jsontext.loads(data)
+
+
+class Negotiation(BaseContentNegotiation):
+    """JSON for programs, the browsable page for a browser; a `format` parameter means nothing."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        kind = (request.content_type or "").partition(";")[0].strip().lower()
+        if kind == JsonParser.media_type:
+            return parsers[0]
+        reason = "send JSON, with the header Content-Type: application/json"
+        raise InvalidInput(f"Invalid request body: {reason}", [Issue("root", reason)])
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        chosen = renderers[-1 if "text/html" in request.META.get("HTTP_ACCEPT", "") else 0]
+        return chosen, chosen.media_type
+
+
+class MemoryViewSet(ViewSet):
+    """The base of all viewsets. Only for authenticated callers; whose resource, `Caller` knows."""
+
+    permission_classes = (IsAuthenticated,)
+    parser_classes = (JsonParser,)
+    renderer_classes = (JsonRenderer, BrowsableAPIRenderer)
+    content_negotiation_class = Negotiation
+
+    caller: Caller
+    params: Params
+
+    thread_kwarg: ClassVar[str] = "thread_id"
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self.params = Params(request.query_params)
+        self.caller = caller_of(request)
+
+    def get_exception_handler(self) -> Callable[..., Response | None]:
+        return errors.handle
+
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        # With a slash in it the id was a guess: there is no such path.
+        if "/" in kwargs.get(self.thread_kwarg, ""):
+            raise ThreadNotFound("Not found")
+        return super().http_method_not_allowed(request, *args, **kwargs)
+
+    def answer(self, data: Any) -> HttpResponseBase:
+        """A 200 with this JSON, straight to the bytes unless a browser wants a page."""
+        if isinstance(self.request.accepted_renderer, JsonRenderer):
+            return HttpResponse(orjson.dumps(data), content_type=JsonRenderer.media_type)
+        return Response(data)
+
+    def memory(self) -> Memory:
+        """The memory of the agent named by `agentId`, which a write needs.
+
+        Raises `InvalidInput` without it, `AgentNotFound`, `MemoryNotConfigured`.
+        """
+        return Memory(self.params.required("agentId"))
+
+    def reading_memory(self) -> tuple[Memory, bool]:
+        """The agent's memory, and whether there is one; else the storage alone, for reading."""
+        agent_id = self.params.text("agentId")
+        if agent_id is None:
+            return Memory(), False
+        try:
+            return Memory(agent_id), True
+        except (AgentNotFound, MemoryNotConfigured):
+            return Memory(), False
+
+    def thread(self, memory: Memory, thread_id: str, named: str | None) -> StoredThread:
+        """A thread that the caller may touch. Raises `ThreadNotFound` and `AccessDenied`."""
+        return self.caller.check_owner(memory.get_thread(thread_id), named)
+
+    def per_page(self, default: int) -> int:
+        """The page size asked for; capped for scoped callers."""
+        size = self.params.whole("perPage", default)
+        return min(size, conf.app_settings().MAX_PER_PAGE) if self.caller.is_scoped else size

@@ -1,0 +1,81 @@
+"""Errors on the wire: one table from exceptions to statuses, one shape for all of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError
+from django.http import Http404
+from rest_framework import exceptions as drf
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from mastra_memory import exceptions as ours
+from mastra_memory.exceptions import Issue
+
+STATUSES: dict[type[Exception], int] = {
+    ours.InvalidInput: 400,
+    ours.MemoryNotConfigured: 400,
+    ours.FeatureDisabled: 400,
+    ours.AccessDenied: 403,
+    PermissionDenied: 403,
+    ours.ThreadNotFound: 404,
+    ours.AgentNotFound: 404,
+    Http404: 404,
+    ours.Conflict: 409,
+    ours.BodyTooLarge: 413,
+    ours.ProviderRefused: 502,
+    ours.ProviderUnavailable: 503,
+    OperationalError: 503,
+}
+_WORDS = {Http404: "Not found", OperationalError: "The database cannot be reached"}
+
+
+def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """The answer to an exception, `{"error": text}` and perhaps `issues`; None for a fault of ours.
+
+    Called by REST framework for everything that a view raises.
+    """
+    if isinstance(error, drf.APIException):
+        set_rollback()
+        return _of_framework(error)
+    for kind, status in STATUSES.items():
+        if isinstance(error, kind):
+            set_rollback()
+            body: dict[str, Any] = {"error": _WORDS.get(kind) or str(error) or "Access denied"}
+            if isinstance(error, ours.InvalidInput) and error.issues:
+                body["issues"] = [_issue(issue) for issue in error.issues]
+            return Response(body, status=status)
+    return None
+
+
+def _of_framework(error: drf.APIException) -> Response:
+    headers = {}
+    if getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = error.auth_header
+    if getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(error.wait))
+    detail = error.detail
+    text = detail if isinstance(detail, str) else "Invalid request"
+    body: dict[str, Any] = {"error": str(text)}
+    if isinstance(error, drf.ValidationError):
+        body["issues"] = [_issue(issue) for issue in flatten(error.detail)]
+    return Response(body, status=error.status_code, headers=headers)
+
+
+def _issue(issue: Issue) -> dict[str, str]:
+    return {"field": issue.field, "message": issue.message}
+
+
+def flatten(detail: Any, path: str = "") -> Iterator[Issue]:
+    """The faults of a serializer's nested errors, each with its dotted path."""
+    if isinstance(detail, Mapping):
+        for key, value in detail.items():
+            name = "" if key == "non_field_errors" else str(key)
+            yield from flatten(value, f"{path}.{name}".strip("."))
+    elif isinstance(detail, Sequence) and not isinstance(detail, str):
+        for index, value in enumerate(detail):
+            nested = isinstance(value, Mapping)
+            yield from flatten(value, f"{path}.{index}" if nested else path)
+    else:
+        yield Issue(path or "root", str(detail))

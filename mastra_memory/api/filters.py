@@ -1,0 +1,42 @@
+"""Filters of the thread list beyond Mastra's: dates, title, words."""
+
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django_filters import rest_framework as filters
+from rest_framework.request import Request
+
+from mastra_memory import conf
+from mastra_memory.api.errors import flatten
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.models import Message, Thread
+
+
+class ThreadFilter(filters.FilterSet):
+    """All given conditions must hold. Times are ISO 8601, inclusive."""
+
+    createdAfter = filters.IsoDateTimeFilter("created_at", "gte", label="created at or after")
+    createdBefore = filters.IsoDateTimeFilter("created_at", "lte", label="created at or before")
+    updatedAfter = filters.IsoDateTimeFilter("updated_at", "gte", label="active at or after")
+    updatedBefore = filters.IsoDateTimeFilter("updated_at", "lte", label="active at or before")
+    title = filters.CharFilter("title", "icontains", label="part of the title")
+    text = filters.CharFilter(method="with_words", label="words in a message")
+
+    class Meta:
+        model = Thread
+        fields: list[str] = []
+
+    def with_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
+        matching = Message.objects.matching(words, conf.app_settings().SEARCH_LANGUAGE)
+        return threads.filter(Exists(matching.filter(thread_id=OuterRef("pk"))))
+
+
+def narrowed_threads(request: Request) -> QuerySet[Thread] | None:
+    """The threads that the filters keep, None when no filter is named."""
+    if not ThreadFilter.base_filters.keys() & request.query_params.keys():
+        return None
+    narrowed = ThreadFilter(request.query_params, Thread.objects.all(), request=request)
+    if not narrowed.is_valid():
+        issues = list(flatten(narrowed.errors))
+        raise InvalidInput("Invalid query parameters", issues)
+    return narrowed.qs

@@ -1,0 +1,186 @@
+"""Query parameters in every form that Mastra's clients, old and new, send them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+import orjson
+from django.http import QueryDict
+
+from mastra_memory import jsontext, times
+from mastra_memory.exceptions import InvalidInput, Issue
+from mastra_memory.recall.history import MAX_PAGE, MessageFilter
+from mastra_memory.recall.window import Include
+
+_ABSENT: Any = object()
+
+
+def fault(field: str, message: str) -> InvalidInput:
+    """A refusal of one query parameter."""
+    return InvalidInput(f"Invalid query parameters: {field}: {message}", [Issue(field, message)])
+
+
+class Params:
+    """Reads a query string; every reader raises `InvalidInput` naming the parameter."""
+
+    def __init__(self, query: QueryDict) -> None:
+        self.query = query
+
+    def text(self, name: str) -> str | None:
+        """The text, None when it is absent or empty."""
+        given = self.query.getlist(name)
+        if len(given) > 1:
+            raise fault(name, "expected one value, received several")
+        return jsontext.clean_text(given[0]) if given and given[0] else None
+
+    def required(self, name: str) -> str:
+        """The text; refused when it is absent or empty."""
+        value = self.text(name)
+        if value is None:
+            raise fault(name, f"is required; add ?{name}=…")
+        return value
+
+    def whole(self, name: str, default: int, *, minimum: int = 0) -> int:
+        """A whole number of at least `minimum`."""
+        given = self.text(name)
+        if given is None:
+            return default
+        try:
+            number = float(given)
+            whole = int(number)
+        except (ValueError, OverflowError):
+            raise fault(name, "expected a whole number") from None
+        if whole != number or not minimum <= whole <= MAX_PAGE:
+            raise fault(name, f"expected a whole number of at least {minimum}")
+        return whole
+
+    def flag(self, name: str) -> bool:
+        """`true` or `false`; false when absent."""
+        given = self.text(name)
+        if given not in (None, "true", "false"):
+            raise fault(name, "expected true or false")
+        return given == "true"
+
+    def moment(self, name: str) -> datetime | None:
+        """A point in time, None when absent."""
+        return _moment(self.text(name), name)
+
+    def json(self, name: str) -> Any:
+        """A parameter sent as JSON text; what is no JSON comes back as the text it is."""
+        given = self.query.getlist(name)
+        if not given:
+            return _ABSENT
+        if len(given) > 1:
+            raise fault(name, "expected one value, received several")
+        try:
+            return jsontext.clean(orjson.loads(given[0]))
+        except (orjson.JSONDecodeError, UnicodeEncodeError):
+            return jsontext.clean_text(given[0])
+
+    def bracketed(self, name: str) -> dict[str, str]:
+        """`name[key]=value` pairs, values as text; deeper brackets are ignored."""
+        start = f"{name}["
+        return {
+            key[len(start) : -1]: jsontext.clean_text(self.query[key])
+            for key in self.query
+            if key.startswith(start) and key.endswith("]") and "[" not in key[len(start) :]
+        }
+
+    def json_object(self, name: str) -> dict[str, Any] | None:
+        """A JSON object, None when absent."""
+        value = self.json(name)
+        return None if value is _ABSENT else _object(value, name)
+
+    def metadata(self) -> dict[str, Any] | None:
+        """The metadata filter of a thread list: JSON, or brackets with text values."""
+        given = self.json_object("metadata")
+        return given if given is not None else (self.bracketed("metadata") or None)
+
+    def order(
+        self, allowed: tuple[str, ...], *, legacy: bool = False
+    ) -> tuple[str, Literal["ASC", "DESC"] | None] | None:
+        """Field and direction of `orderBy`; None when no order was asked for.
+
+        JSON, brackets, or where `legacy` the field's name with `sortDirection` beside it; other
+        text is ignored, as Mastra ignores it. The direction is None where only the field is named.
+        """
+        value = self.json("orderBy")
+        if isinstance(value, str):
+            value = self._legacy_order(value, allowed) if legacy else _ABSENT
+        if value is _ABSENT:
+            value = self.bracketed("orderBy") or _ABSENT
+        if value is _ABSENT:
+            return None
+        value = _object(value, "orderBy")
+        field = value.get("field", allowed[0])
+        if field not in allowed:
+            raise fault("orderBy.field", f"expected one of {', '.join(allowed)}")
+        direction = value.get("direction")
+        if direction not in (None, "ASC", "DESC"):
+            raise fault("orderBy.direction", "expected ASC or DESC")
+        return field, direction
+
+    def _legacy_order(self, field: str, allowed: tuple[str, ...]) -> Any:
+        if field not in allowed:
+            return _ABSENT
+        direction = self.text("sortDirection")
+        return {"field": field} | ({"direction": direction} if direction else {})
+
+    def message_filter(self) -> MessageFilter | None:
+        """The `filter` of a message list."""
+        given = self.json_object("filter")
+        if given is None:
+            return None
+        span = _object(given.get("dateRange", {}), "filter.dateRange")
+        roles = given.get("roles")
+        if not (roles is None or (isinstance(roles, list) and all(map(_is_text, roles)))):
+            raise fault("filter.roles", "expected a list of roles")
+        return MessageFilter(
+            start=_moment(span.get("start"), "filter.dateRange.start"),
+            end=_moment(span.get("end"), "filter.dateRange.end"),
+            start_exclusive=span.get("startExclusive") is True,
+            end_exclusive=span.get("endExclusive") is True,
+            metadata=_object(given.get("metadata", {}), "filter.metadata"),
+            roles=roles,
+        )
+
+    def includes(self) -> list[Include]:
+        """The `include` of a message list."""
+        given = self.json("include")
+        if given is _ABSENT:
+            return []
+        if not isinstance(given, list):
+            raise fault("include", "expected a list")
+        return [_include(entry, f"include.{index}") for index, entry in enumerate(given)]
+
+
+def _include(entry: Any, path: str) -> Include:
+    entry = _object(entry, path)
+    if not _is_text(entry.get("id")):
+        raise fault(f"{path}.id", "expected text")
+    sizes = {}
+    for side, name in (("before", "withPreviousMessages"), ("after", "withNextMessages")):
+        size = entry.get(name) or 0
+        if not isinstance(size, int) or isinstance(size, bool) or size > MAX_PAGE:
+            raise fault(f"{path}.{name}", "expected a whole number")
+        sizes[side] = size
+    return Include(id=entry["id"], **sizes)
+
+
+def _object(value: Any, path: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise fault(path, "expected an object")
+    return dict(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _moment(value: Any, path: str) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        return times.parse(value)
+    except ValueError as error:
+        raise fault(path, f"expected a date: {error}") from None

@@ -1,0 +1,122 @@
+"""Values as the wire shows them: camelCase, times as text, stored JSON passed through unparsed."""
+
+from typing import Any
+
+import orjson
+
+from mastra_memory import times
+from mastra_memory.models import ObservationalRecord, ObservationChunk
+from mastra_memory.values import MessagePage, StoredMessage, StoredThread, ThreadPage
+
+Json = dict[str, Any]
+
+
+def thread(value: StoredThread, *, bare: bool = False) -> Json:
+    """A thread; `bare` leaves the key `metadata` out where there is none."""
+    shown: Json = {
+        "id": value.id,
+        "resourceId": value.resource_id,
+        "title": value.title,
+        "metadata": None,
+        "createdAt": times.to_wire(value.created_at),
+        "updatedAt": times.to_wire(value.updated_at),
+    }
+    if value.metadata_json is not None:
+        shown["metadata"] = orjson.Fragment(value.metadata_json)
+    elif bare:
+        del shown["metadata"]
+    return shown
+
+
+def message(value: StoredMessage) -> Json:
+    """A message; the key `type` is left out for the usual one."""
+    shown: Json = {
+        "id": value.id,
+        "content": orjson.Fragment(value.content_json),
+        "role": value.role,
+        "createdAt": times.to_wire(value.created_at),
+        "threadId": value.thread_id,
+        "resourceId": value.resource_id,
+    }
+    if value.type != "v2":
+        shown["type"] = value.type
+    return shown
+
+
+def thread_page(page: ThreadPage) -> Json:
+    """A page of threads."""
+    return {
+        "threads": [thread(value) for value in page.threads],
+        "total": page.total,
+        "page": page.page,
+        "perPage": page.per_page,
+        "hasMore": page.has_more,
+    }
+
+
+def usage(tokens: int) -> Json:
+    """The key `usage`, where tokens were spent."""
+    return {"usage": {"tokens": tokens}} if tokens else {}
+
+
+def message_page(page: MessagePage) -> Json:
+    """A page of messages."""
+    return {
+        "messages": [message(value) for value in page.messages],
+        "total": page.total,
+        "page": page.page,
+        "perPage": page.per_page,
+        "hasMore": page.has_more,
+    } | usage(page.usage_tokens)
+
+
+def record(value: ObservationalRecord) -> Json:
+    """An observational record; what was never set is left out, as Mastra does."""
+    shown: Json = {
+        "id": value.id,
+        "scope": value.scope,
+        "threadId": value.thread_id,
+        "resourceId": value.resource_id,
+        "createdAt": times.to_wire(value.created_at),
+        "updatedAt": times.to_wire(value.updated_at),
+        "originType": value.origin_type,
+        "generationCount": value.generation_count,
+        "activeObservations": value.active_observations,
+        "totalTokensObserved": value.total_tokens_observed,
+        "observationTokenCount": value.observation_token_count,
+        "pendingMessageTokens": value.pending_message_tokens,
+        "isReflecting": value.is_reflecting,
+        "isObserving": value.is_observing,
+        "isBufferingObservation": value.is_buffering_observation,
+        "isBufferingReflection": value.is_buffering_reflection,
+        "lastBufferedAtTokens": value.last_buffered_at_tokens,
+        "lastBufferedAtTime": value.last_buffered_at_time
+        and times.to_wire(value.last_buffered_at_time),
+        "config": value.config,
+    }
+    optional: Json = {
+        "lastObservedAt": value.last_observed_at and times.to_wire(value.last_observed_at),
+        "observedMessageIds": value.observed_message_ids,
+        "observedTimezone": value.observed_timezone or None,
+        "bufferedReflection": value.buffered_reflection or None,
+        "bufferedReflectionTokens": value.buffered_reflection_tokens,
+        "bufferedReflectionInputTokens": value.buffered_reflection_input_tokens,
+        "reflectedObservationLineCount": value.reflected_observation_line_count,
+        "bufferedObservationChunks": [_chunk(one) for one in value.chunks.all()] or None,
+        "metadata": value.metadata,
+    }
+    return shown | {key: found for key, found in optional.items() if found is not None}
+
+
+def _chunk(value: ObservationChunk) -> Json:
+    return {
+        "id": value.id,
+        "cycleId": value.cycle_id,
+        "observations": value.observations,
+        "tokenCount": value.token_count,
+        "messageIds": value.message_ids,
+        "messageTokens": value.message_tokens,
+        "lastObservedAt": times.to_wire(value.last_observed_at),
+        "createdAt": times.to_wire(value.created_at),
+        **value.hints,
+    }
