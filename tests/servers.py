@@ -104,10 +104,10 @@ def environment(settings: str, var_dir: Path, **more: str) -> dict[str, str]:
 
 
 def kit_with_packages(kit: Path, scratch: Path) -> Path:
-    """Give the kit with its npm packages: itself, or a copy of it where it cannot be written."""
+    """Give the kit with its npm packages installed; a kit that is not ours is copied for it."""
     if node(kit).exists():
         return kit
-    if not os.access(kit, os.W_OK):
+    if kit != KIT:
         copy = scratch / "kit"
         shutil.copytree(kit, copy, ignore=shutil.ignore_patterns("node_modules"))
         copy.chmod(0o755)

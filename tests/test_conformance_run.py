@@ -102,3 +102,29 @@ def test_read_agents__sub_agents_stand_beside_hosts_without_memory() -> None:
     assert agents["nested-agent"] == {"lastMessages": 10, "workingMemory": {"enabled": True}}
     assert agents["om-agent"] == {"observationalMemory": {"model": STUB_MODEL, "scope": "thread"}}
     assert "comment" not in agents
+
+
+def _kit(folder: Path, *, packages: bool) -> Path:
+    folder.mkdir()
+    (folder / "package-lock.json").write_text("{}")
+    if packages:
+        servers.node(folder).parent.mkdir(parents=True)
+        servers.node(folder).touch()
+    return folder
+
+
+def test_kit_with_packages__a_kit_that_has_them_is_used_as_it_is(tmp_path: Path) -> None:
+    kit = _kit(tmp_path / "kit-with", packages=True)
+    assert servers.kit_with_packages(kit, tmp_path) == kit
+
+
+def test_kit_with_packages__a_foreign_kit_stays_untouched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "KIT", _kit(tmp_path / "ours", packages=True))
+    foreign = _kit(tmp_path / "foreign", packages=False)
+    foreign.chmod(0o555)
+    found = servers.kit_with_packages(foreign, tmp_path)
+    assert found == tmp_path / "kit"
+    assert servers.node(found).exists()
+    assert not (foreign / "node_modules").exists()
