@@ -1,16 +1,32 @@
 """What is stored. One file a model, its queryset beside it."""
 
+from mastra_memory.models.export_job import ExportJob
 from mastra_memory.models.message import Message
 from mastra_memory.models.observational_record import ObservationalRecord, ObservationChunk
+from mastra_memory.models.review import Review, ReviewNote, Tag, ThreadTag, Visit
+from mastra_memory.models.rubric import Criterion, Score
+from mastra_memory.models.saved_view import DefaultView, SavedView
 from mastra_memory.models.thread import Thread
+from mastra_memory.models.thread_change import ThreadChange
 from mastra_memory.models.working_memory import Scope, WorkingMemory, WorkingMemoryRevision
 
 __all__ = [
+    "Criterion",
+    "DefaultView",
+    "ExportJob",
     "Message",
     "ObservationChunk",
     "ObservationalRecord",
+    "Review",
+    "ReviewNote",
+    "SavedView",
     "Scope",
+    "Score",
+    "Tag",
     "Thread",
+    "ThreadChange",
+    "ThreadTag",
+    "Visit",
     "WorkingMemory",
     "WorkingMemoryRevision",
 ]

@@ -55,6 +55,7 @@ class Thread(models.Model):
             ("edit_transcript", _("Can edit messages, titles and metadata")),
             ("export_thread", _("Can export threads")),
             ("erase_resource", _("Can erase everything of a resource")),
+            ("view_personal_data", _("Can see what is masked for others")),
         ]
         constraints = [
             id_is_sane("mastra_thread_ids", "id", "resource_id"),

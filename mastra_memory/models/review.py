@@ -1,0 +1,190 @@
+"""What reviewers keep about a thread: status, assignee, tags, notes, and who is looking at it."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.models.fields import IdField
+from mastra_memory.models.thread import Thread
+
+
+class Review(models.Model):
+    """The state of a thread's review. A thread without one is new, nobody's, of normal priority."""
+
+    class Status(models.TextChoices):
+        """Where the review stands."""
+
+        NEW = "new", _("new")
+        IN_REVIEW = "in_review", _("in review")
+        WAITING = "waiting", _("waiting")
+        RESOLVED = "resolved", _("resolved")
+        FLAGGED = "flagged", _("flagged")
+
+    class Priority(models.IntegerChoices):
+        """How soon somebody should look."""
+
+        LOW = 0, _("low")
+        NORMAL = 1, _("normal")
+        HIGH = 2, _("high")
+        URGENT = 3, _("urgent")
+
+    thread = models.OneToOneField(
+        Thread,
+        models.DO_NOTHING,
+        primary_key=True,
+        related_name="review",
+        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        verbose_name=_("thread"),
+    )
+    status = models.CharField(_("status"), max_length=16, choices=Status, default=Status.NEW)
+    priority = models.SmallIntegerField(_("priority"), choices=Priority, default=Priority.NORMAL)
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        verbose_name=_("assignee"),
+    )
+    version = models.PositiveIntegerField(default=1, editable=False)
+    """Counts the changes: a form that was filled in over an older one is told so."""
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_index=False,
+    )
+    created_at = models.DateTimeField(_("created"), db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(_("changed"), db_default=Now(), editable=False)
+    resolved_at = models.DateTimeField(_("resolved"), null=True, editable=False)
+
+    class Meta:
+        verbose_name = _("review")
+        verbose_name_plural = _("reviews")
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    status__in=["new", "in_review", "waiting", "resolved", "flagged"]
+                ),
+                name="mastra_review_status",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(priority__range=(0, 3)), name="mastra_review_priority"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["status", "thread"], name="mastra_review_status_idx"),
+            models.Index(
+                fields=["assignee", "status"],
+                condition=models.Q(assignee__isnull=False),
+                name="mastra_review_assignee_idx",
+            ),
+            models.Index(fields=["resolved_at"], name="mastra_review_resolved_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.thread_id} · {self.get_status_display()}"
+
+
+class ReviewNote(models.Model):
+    """What a reviewer wrote about a thread or one of its messages."""
+
+    id = models.BigAutoField(primary_key=True)
+    thread = models.ForeignKey(
+        Thread,
+        models.DO_NOTHING,
+        related_name="notes",
+        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_index=False,
+        verbose_name=_("thread"),
+    )
+    message_id = IdField(_("message"), null=True, blank=True)
+    """The message it is about; no foreign key: the note outlives a deleted message."""
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("author"),
+    )
+    text = models.TextField(_("text"))
+    created_at = models.DateTimeField(_("created"), db_default=Now())
+
+    class Meta:
+        verbose_name = _("note")
+        verbose_name_plural = _("notes")
+        indexes = [models.Index(fields=["thread", "created_at"], name="mastra_note_thread")]
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+
+class Tag(models.Model):
+    """A word that reviewers put on threads."""
+
+    id = models.BigAutoField(primary_key=True)
+    name = models.CharField(_("name"), max_length=64, unique=True)
+
+    class Meta:
+        verbose_name = _("tag")
+        verbose_name_plural = _("tags")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ThreadTag(models.Model):
+    """A tag on a thread."""
+
+    id = models.BigAutoField(primary_key=True)
+    thread = models.ForeignKey(
+        Thread,
+        models.DO_NOTHING,
+        related_name="thread_tags",
+        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_index=False,
+    )
+    tag = models.ForeignKey(Tag, models.CASCADE, related_name="thread_tags", db_index=False)
+
+    class Meta:
+        verbose_name = _("tag of a thread")
+        verbose_name_plural = _("tags of threads")
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "tag"], name="mastra_thread_tag_once")
+        ]
+        indexes = [models.Index(fields=["tag", "thread"], name="mastra_thread_tag_idx")]
+
+    def __str__(self) -> str:
+        return f"{self.thread_id} · {self.tag_id}"
+
+
+class Visit(models.Model):
+    """That somebody has a thread open, and how far they have read it."""
+
+    id = models.BigAutoField(primary_key=True)
+    thread = models.ForeignKey(
+        Thread,
+        models.DO_NOTHING,
+        related_name="visits",
+        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_index=False,
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", verbose_name=_("user")
+    )
+    seen_at = models.DateTimeField(_("last seen"), db_default=Now())
+    read_up_to = models.DateTimeField(_("read up to"), null=True)
+    """The time of the newest message that was on this person's screen."""
+
+    class Meta:
+        verbose_name = _("visit")
+        verbose_name_plural = _("visits")
+        constraints = [models.UniqueConstraint(fields=["thread", "user"], name="mastra_visit_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} · {self.thread_id}"

@@ -1,0 +1,47 @@
+"""Filters of the thread list that somebody gave a name."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class SavedView(models.Model):
+    """The address of a filtered list, for its owner or for everybody."""
+
+    id = models.BigAutoField(primary_key=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", verbose_name=_("owner")
+    )
+    name = models.CharField(_("name"), max_length=100)
+    query = models.TextField(_("filters"), blank=True)
+    """What stands behind the question mark of the address."""
+    shared = models.BooleanField(_("shared"), default=False)
+    created_at = models.DateTimeField(_("created"), db_default=Now())
+
+    class Meta:
+        verbose_name = _("saved view")
+        verbose_name_plural = _("saved views")
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "name"], name="mastra_saved_view_name")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DefaultView(models.Model):
+    """The view with which the list opens for one person."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"
+    )
+    view = models.ForeignKey(SavedView, models.CASCADE, related_name="+")
+
+    class Meta:
+        verbose_name = _("default view")
+        verbose_name_plural = _("default views")
+
+    def __str__(self) -> str:
+        return str(self.view_id)
