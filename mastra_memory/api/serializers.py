@@ -142,7 +142,7 @@ class SaveMessages(Body):
 class MessageIds(serializers.Field):
     """One id, a list of ids, `{id}`, or a list of `{id}`; not a mixed list."""
 
-    default_error_messages = {"invalid": "expected an id, {id}, a list of ids or a list of {id}"}
+    default_error_messages = {"invalid": "expected an id, an object with an id, or a list of one of these"}
 
     def to_internal_value(self, data: Any) -> list[str]:
         items = data if isinstance(data, list) else [data]
