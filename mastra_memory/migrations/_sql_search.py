@@ -1,0 +1,35 @@
+"""SQL of searching by words: scripts without spaces, phrases, thread titles."""
+
+# What the search column is made of, and what a query is read with. Accents are dropped, and what
+# is left is composed again (Hangul, kana). Characters of scripts that put no spaces between words
+# (Thai and Lao, Burmese, Khmer, kana, Han) become words of their own, so that a part of a run can
+# be found as a phrase. ASCII text, the common case, skips all of it.
+CREATE = r"""
+CREATE OR REPLACE FUNCTION mastra_memory_fold(words text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN CASE WHEN octet_length(words) = length(words) THEN words
+        ELSE normalize(regexp_replace(normalize(words, NFD), U&'[\0300-\036f]', '', 'g'), NFC)
+        END;
+CREATE FUNCTION mastra_memory_spaced(words text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN CASE WHEN octet_length(words) = length(words) THEN words
+        ELSE regexp_replace(words, '([\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff\u3040-\u30ff'
+            || '\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])', ' \1 ', 'g')
+        END;
+CREATE OR REPLACE FUNCTION mastra_memory_words(language regconfig, words text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN to_tsvector(language, mastra_memory_spaced(mastra_memory_fold(left(words, 100000))));
+CREATE FUNCTION mastra_memory_phrase(language regconfig, words text) RETURNS tsquery
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN phraseto_tsquery(language, mastra_memory_spaced(mastra_memory_fold(words)));
+CREATE INDEX mastra_thread_title_words ON mastra_memory_thread
+    USING gin (mastra_memory_words('simple'::regconfig, title));
+"""
+DROP = r"""
+DROP INDEX mastra_thread_title_words;
+DROP FUNCTION mastra_memory_phrase(regconfig, text);
+CREATE OR REPLACE FUNCTION mastra_memory_words(language regconfig, words text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN to_tsvector(language, mastra_memory_fold(left(words, 100000)));
+DROP FUNCTION mastra_memory_spaced(text);
+"""
