@@ -1,4 +1,4 @@
-"""Searching by words in every script, phrases, and titles."""
+"""Searching by words in every script, and phrases."""
 
 from django.db import migrations
 

@@ -1,4 +1,4 @@
-"""SQL of searching by words: scripts without spaces, phrases, thread titles."""
+"""SQL of searching by words: scripts without spaces, and phrases."""
 
 # What the search column is made of, and what a query is read with. Accents are dropped, and what
 # is left is composed again (Hangul, kana). Characters of scripts that put no spaces between words
@@ -22,14 +22,13 @@ CREATE OR REPLACE FUNCTION mastra_memory_words(language regconfig, words text) R
 CREATE FUNCTION mastra_memory_phrase(language regconfig, words text) RETURNS tsquery
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
     RETURN phraseto_tsquery(language, mastra_memory_spaced(mastra_memory_fold(words)));
-CREATE INDEX mastra_thread_title_words ON mastra_memory_thread
-    USING gin (mastra_memory_words('simple'::regconfig, title));
+REINDEX INDEX mastra_thread_title_words;
 """
 DROP = r"""
-DROP INDEX mastra_thread_title_words;
 DROP FUNCTION mastra_memory_phrase(regconfig, text);
 CREATE OR REPLACE FUNCTION mastra_memory_words(language regconfig, words text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
     RETURN to_tsvector(language, mastra_memory_fold(left(words, 100000)));
 DROP FUNCTION mastra_memory_spaced(text);
+REINDEX INDEX mastra_thread_title_words;
 """
