@@ -2,6 +2,7 @@
 
 from mastra_memory.models.export_job import ExportJob
 from mastra_memory.models.message import Message
+from mastra_memory.models.model_usage import ModelUsage
 from mastra_memory.models.observational_record import ObservationalRecord, ObservationChunk
 from mastra_memory.models.review import Review, ReviewNote, Tag, ThreadTag, Visit
 from mastra_memory.models.rubric import Criterion, Score
@@ -15,6 +16,7 @@ __all__ = [
     "DefaultView",
     "ExportJob",
     "Message",
+    "ModelUsage",
     "ObservationChunk",
     "ObservationalRecord",
     "Review",

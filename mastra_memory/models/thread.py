@@ -31,6 +31,14 @@ class Thread(models.Model):
         GENERATED = "generated", _("generated")
         OBSERVED = "observed", _("observed")
 
+    class TitleState(models.TextChoices):
+        """Whether a title is to be generated."""
+
+        NONE = "", _("not asked for")
+        PENDING = "pending", _("pending")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+
     id = IdField(_("id"), primary_key=True, default=new_id)
     resource_id = IdField(_("resource"))
     title = models.TextField(_("title"), blank=True, default="")
@@ -39,6 +47,23 @@ class Thread(models.Model):
     )
     metadata = models.JSONField(_("metadata"), null=True, blank=True)
     """An object or nothing. Thread-scoped working memory is kept apart and shown in it."""
+    title_state = models.CharField(
+        _("title generation"),
+        max_length=8,
+        choices=TitleState,
+        blank=True,
+        db_default=TitleState.NONE,
+        editable=False,
+    )
+    title_request = models.JSONField(null=True, blank=True, editable=False)
+    """By which agent and with which options a title was asked for."""
+    title_attempts = models.PositiveSmallIntegerField(
+        _("attempts at a title"), db_default=0, editable=False
+    )
+    title_due_at = InstantField(null=True, blank=True, editable=False)
+    """Pending work is free to be taken from then on; taking it moves this on."""
+    title_error = models.TextField(blank=True, db_default="", editable=False)
+    """Why the last attempt failed."""
     clone_source_id = IdField(_("cloned from"), null=True, blank=True, editable=False)
     """No foreign key: the lineage outlives the source."""
     created_at = InstantField(_("created"), db_default=Now(), editable=False)
@@ -80,6 +105,11 @@ class Thread(models.Model):
                 fields=["clone_source_id"],
                 condition=models.Q(clone_source_id__isnull=False),
                 name="mastra_thread_clone_source",
+            ),
+            models.Index(
+                fields=["title_due_at"],
+                condition=models.Q(title_state="pending"),
+                name="mastra_thread_title_due",
             ),
             GinIndex(fields=["metadata"], opclasses=["jsonb_path_ops"], name="mastra_thread_meta"),
         ]
