@@ -104,22 +104,22 @@ def _statement(
 ) -> tuple[str, list[Any]]:
     order = "m.created_at DESC, m.sequence DESC" if newest_first else "m.created_at, m.sequence"
     read = None if limit is None else min(limit + (not include_total), MAX_PAGE)
-    cut = [*where.params, read, min(offset, MAX_PAGE)]
-    chosen = f"""FROM mastra_memory_message m WHERE m.thread_id = t.id AND {where}
+    thread_id = jsontext.clean_text(thread_id)
+    chosen = f"""FROM mastra_memory_message m WHERE m.thread_id = %s AND {where}
         ORDER BY {order} LIMIT %s OFFSET %s"""
-    columns = f"SELECT {COLUMNS}"
     if offset >= DEEP and not where.conditions:
         chosen = f"""FROM (SELECT m.thread_id, m.created_at, m.sequence {chosen}) AS key
             JOIN mastra_memory_message m USING (thread_id, created_at, sequence)"""
-    total, total_params = "0", []
+    total, counted = "0", []
     if include_total:
         total = f"""(SELECT count(*) FROM mastra_memory_message m
-            WHERE m.thread_id = t.id AND {where})"""
-        total_params = where.params
-    final = order.replace("m.", "p.")
+            WHERE m.thread_id = %s AND {where})"""
+        counted = [thread_id, *where.params]
     return (
-        f"""SELECT t.resource_id, {total}, p.*
-        FROM mastra_memory_thread t LEFT JOIN LATERAL ({columns} {chosen}) p ON TRUE
-        WHERE t.id = %s ORDER BY {final}""",
-        [*total_params, *cut, jsontext.clean_text(thread_id)],
+        f"""WITH owner AS MATERIALIZED (
+            SELECT t.resource_id, {total} AS total FROM mastra_memory_thread t WHERE t.id = %s)
+        SELECT owner.resource_id, owner.total, p.*
+        FROM owner LEFT JOIN (SELECT {COLUMNS} {chosen}) p ON TRUE
+        ORDER BY {order.replace("m.", "p.")}""",
+        [*counted, thread_id, thread_id, *where.params, read, min(offset, MAX_PAGE)],
     )
