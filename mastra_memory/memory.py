@@ -10,11 +10,12 @@ from mastra_memory.exceptions import FeatureDisabled, InvalidInput
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.observational import lineage
 from mastra_memory.options import MemoryOptions
-from mastra_memory.recall import assemble
+from mastra_memory.recall import answering, assemble
 from mastra_memory.values import (
     CloneResult,
     MessagePage,
     SavedMessages,
+    SearchResult,
     StoredMessage,
     StoredThread,
     ThreadPage,
@@ -166,6 +167,26 @@ class Memory:
     ) -> MessagePage:
         """What an agent reads before its next turn, oldest first; see `assemble.recall`."""
         return assemble.recall(self.options.merged(options), thread_id, **choices)
+
+    def search(
+        self,
+        query: str,
+        *,
+        resource_id: str,
+        thread_id: str | None = None,
+        limit: int = 20,
+        search_type: str | None = None,
+        options: Options | None = None,
+    ) -> SearchResult:
+        """Messages of the resource, or of the thread if one is named; see `answering.search`."""
+        return answering.search(
+            self.options.merged(options),
+            query,
+            resource_id=resource_id,
+            thread_id=thread_id,
+            limit=limit,
+            search_type=search_type,
+        )
 
     def list_messages(self, thread_id: str, **choices: Any) -> MessagePage:
         """One page of a thread in the order asked for; see `assemble.list_messages`."""
@@ -357,6 +378,7 @@ class Memory:
     asave_messages = _async(save_messages)
     apersist_messages = _async(persist_messages)
     arecall = _async(recall)
+    asearch = _async(search)
     alist_messages = _async(list_messages)
     aget_messages = _async(get_messages)
     aupdate_messages = _async(update_messages)

@@ -91,3 +91,61 @@ class CloneResult:
     message_id_map: dict[str, str]
     """Id in the source to id in the clone, in the order of the conversation."""
     messages: Sequence[StoredMessage] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMessage:
+    """A message beside a search hit."""
+
+    id: str
+    role: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SearchContext:
+    """What was said around a search hit, in the order of time."""
+
+    before: Sequence[ContextMessage] = ()
+    after: Sequence[ContextMessage] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """A message that was found."""
+
+    id: str
+    thread_id: str
+    resource_id: str
+    role: str
+    text: str
+    created_at: datetime
+    thread_title: str
+    """The thread's id where it has no title."""
+    context: SearchContext | None = None
+    """None: not read (Mastra leaves it out for what lies outside its history)."""
+    score: float | None = None
+    """Only when a kind of search was asked for: better is higher, a similarity is 0 to 1."""
+    snippet: str | None = None
+    """Escaped HTML with `<mark>` around found words; only when a kind of search was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """What a search found."""
+
+    results: Sequence[SearchHit]
+    """Best first when a kind of search was asked for, else newest first."""
+    query: str
+    search_scope: str
+    """`thread` or `resource`."""
+    search_type: str
+    """`semantic`, `text` or `hybrid`."""
+    usage_tokens: int = 0
+    """Tokens spent on embedding the query."""
+
+    @property
+    def count(self) -> int:
+        """How many results there are."""
+        return len(self.results)

@@ -1,0 +1,1 @@
+"""Finding messages: by words, by meaning, by both."""

@@ -1,0 +1,115 @@
+"""Messages by their words: candidates hold any of them, BM25 ranks.
+
+A word counts more the rarer it is within the scope of the search, which `ts_rank` does not know.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mastra_memory import sql
+from mastra_memory.search.query import WordQuery
+from mastra_memory.search.scope import VISIBLE, SearchScope
+
+MAX_CANDIDATES = 4_000
+"""Beyond so many messages that hold a word, the newest are ranked."""
+MAX_COUNTED = 50_000
+"""How far the scope is counted; a word's rarity hardly changes beyond."""
+MAX_TITLES = 200
+
+SATURATION = 1.2
+LENGTH_SHARE = 0.75
+"""BM25's k1 and b."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A message and how well it fits the query."""
+
+    id: str
+    thread_id: str
+    created_at: datetime
+    sequence: int
+    score: float
+
+
+def find_by_words(query: WordQuery, scope: SearchScope, *, limit: int) -> list[Scored]:
+    """The best messages, best first, newer ones first among equals; one statement.
+
+    Words of a thread's title count for its matching messages and for its newest one.
+    """
+    if query.filter is None or limit <= 0:
+        return []
+    statement, params = _statement(query, scope, limit)
+    return [Scored(*cells) for cells in sql.rows(statement, params)]
+
+
+def _statement(query: WordQuery, scope: SearchScope, limit: int) -> tuple[str, list[Any]]:
+    messages, threads = scope.condition("m"), scope.thread_condition("t")
+    titles = query.as_prefixes()
+    places = range(len(query.terms))
+    frequencies = ", ".join(
+        f"mastra_memory_frequency(words, %s::tsquery) AS tf{at}" for at in places
+    )
+    # What stands for a thread found by its title: the newest message without an excluded word.
+    newest = f"""SELECT m.id, m.thread_id, m.created_at, m.sequence, m.search AS words
+        FROM mastra_memory_message m
+        WHERE m.thread_id = n.id AND {VISIBLE} AND {_none_of("m.search", query.excluded)}
+        ORDER BY m.created_at DESC, m.sequence DESC LIMIT 1"""
+    statement = f"""
+        WITH found AS MATERIALIZED (
+            SELECT m.id, m.thread_id, m.created_at, m.sequence, m.search AS words
+            FROM mastra_memory_message m WHERE {messages} AND {VISIBLE} AND m.search @@ %s::tsquery
+            ORDER BY m.created_at DESC, m.sequence DESC LIMIT {MAX_CANDIDATES}),
+        named AS MATERIALIZED (
+            SELECT id, {frequencies} FROM (
+                SELECT t.id, mastra_memory_words('simple', t.title) AS words
+                FROM mastra_memory_thread t
+                WHERE {threads} AND mastra_memory_words('simple', t.title) @@ %s::tsquery
+                ORDER BY t.updated_at DESC LIMIT {MAX_TITLES}) t),
+        rated AS MATERIALIZED (
+            SELECT id, thread_id, created_at, sequence, length(words) AS size, {frequencies}
+            FROM (SELECT * FROM found UNION
+                SELECT top.* FROM named n CROSS JOIN LATERAL ({newest}) top) f),
+        counted AS (
+            SELECT greatest(avg(size), 1) AS size, count(*) AS found,
+                CASE WHEN count(*) < {MAX_CANDIDATES} THEN '-infinity' ELSE min(created_at) END
+                    AS oldest,
+                {", ".join(f"count(*) FILTER (WHERE tf{at} > 0) AS df{at}" for at in places)}
+            FROM rated),
+        sized AS (
+            SELECT c.*, greatest(c.found, (SELECT count(*) FROM (
+                SELECT 1 FROM mastra_memory_message m
+                WHERE {messages} AND m.created_at >= c.oldest LIMIT {MAX_COUNTED}) m)) AS whole
+            FROM counted c),
+        scope AS (SELECT size, {", ".join(_rarity(at) for at in places)} FROM sized)
+        SELECT r.id, r.thread_id, r.created_at, r.sequence,
+            ({" + ".join(_bm25(at) for at in places)})::float8 AS score
+        FROM rated r CROSS JOIN scope s LEFT JOIN named n ON n.id = r.thread_id
+        ORDER BY score DESC, r.created_at DESC, r.sequence DESC LIMIT %s"""
+    return statement, [
+        *messages.params,
+        query.filter,
+        *titles.terms,
+        *threads.params,
+        titles.filter,
+        *query.terms,
+        *query.excluded,
+        *messages.params,
+        limit,
+    ]
+
+
+def _none_of(column: str, excluded: Sequence[str]) -> str:
+    return " AND ".join(f"NOT {column} @@ %s::tsquery" for _ in excluded) or "TRUE"
+
+
+def _rarity(at: int) -> str:
+    return f"ln(1 + (whole - df{at} + 0.5) / (df{at} + 0.5)) AS idf{at}"
+
+
+def _bm25(at: int) -> str:
+    length = f"{SATURATION} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * r.size / s.size)"
+    own = f"r.tf{at} * {SATURATION + 1} / (r.tf{at} + {length})"
+    return f"s.idf{at} * ({own} + CASE WHEN n.tf{at} > 0 THEN 1 ELSE 0 END)"
