@@ -70,7 +70,7 @@ TEMPLATES: list[dict[str, Any]] = [
 # Database: the one named by DATABASE_URL, else a PostgreSQL of our own, started by the first
 # connection and stopped with the last process that used it.
 if os.environ.get("DATABASE_URL"):
-    DATABASES: dict[str, Any] = {"default": dj_database_url.config()}
+    DATABASES: dict[str, Any] = {"default": dj_database_url.config(engine="project.postgres")}
 else:
     DATABASES = {"default": embedded.database_settings(VAR_DIR)}
 DATABASES["default"] |= {
