@@ -1,6 +1,6 @@
 """The settings of this app: one dict, `MASTRA_MEMORY`, typed here and read live."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -19,10 +19,27 @@ class AppSettings:
     AGENTS: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     """Named agents, each with what differs from OPTIONS; None is an agent without memory.
     When none is named, every `agentId` gets OPTIONS."""
+    MODEL: str = "local/extractive"
+    """`provider/model` of the text model for titles and summaries; the default calls none."""
+    PROVIDERS: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Per provider `base_url` and `api_key`, where the environment does not say them. A provider
+    that is none of pydantic-ai's must speak the OpenAI protocol at its `base_url`."""
+    PRICES: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """US dollars for a million `input` and `output` tokens of a `provider/model`, where the list
+    of public prices does not know it."""
+    MODEL_TIMEOUT: float = 60.0
+    """Seconds that one call to a model may take."""
+    TOKEN_COUNTER: str = "mastra_memory.tokens.HeuristicCounter"
+    """Dotted path of the class that counts tokens; see `tokens.TokenCounter`."""
     RESOURCE_FOR_REQUEST: str = "mastra_memory.api.permissions.resource_of_user"
     """Dotted path: request to resource id, None for a caller who may see all."""
     ADMIN_THREADS: str = ""
     """Dotted path: (request, Thread queryset) to the threads that this member of staff may see."""
+    REDACT: Sequence[str] = ("email", "phone", "card")
+    """What is masked for people without the right to see it: `email`, `phone`, `card`, and regular
+    expressions of your own."""
+    CONTENT_SECURITY_POLICY: bool = True
+    """Send a strict Content-Security-Policy with our admin pages; off if you send your own."""
     MAX_BODY_BYTES: int = 20 * 1024 * 1024
     """The largest request body that is taken, in bytes."""
     MAX_PER_PAGE: int = 1000
@@ -48,12 +65,25 @@ def agent_options(agent_id: str | None) -> MemoryOptions:
     Raises `AgentNotFound` for an id that is none of the configured agents, and
     `MemoryNotConfigured` for an agent without memory.
     """
+    given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
+    parsed = _parsed.setdefault(id(given), (given, {}))[1]
+    if agent_id in parsed:
+        return parsed[agent_id]
     known = app_settings()
     if agent_id is None or not known.AGENTS:
-        return MemoryOptions.parse(known.OPTIONS)
-    if agent_id not in known.AGENTS:
+        layers = [known.OPTIONS]
+        agent_id = None
+    elif agent_id not in known.AGENTS:
         raise AgentNotFound
-    own = known.AGENTS[agent_id]
-    if own is None:
+    elif (own := known.AGENTS[agent_id]) is None:
         raise MemoryNotConfigured
-    return MemoryOptions.parse(known.OPTIONS, own)
+    else:
+        layers = [known.OPTIONS, own]
+    parsed[agent_id] = MemoryOptions.parse(*layers)
+    return parsed[agent_id]
+
+
+_NOTHING: dict[str, Any] = {}
+_parsed: dict[int, tuple[Any, dict[str | None, MemoryOptions]]] = {}
+"""Options parsed once per settings object, which is held so that its id stays its own.
+`override_settings` puts another object in place, and so reads anew."""
