@@ -67,20 +67,22 @@ def agent_options(agent_id: str | None) -> MemoryOptions:
     """
     given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
     parsed = _parsed.setdefault(id(given), (given, {}))[1]
-    if agent_id in parsed:
-        return parsed[agent_id]
     known = app_settings()
-    if agent_id is None or not known.AGENTS:
-        layers = [known.OPTIONS]
-        agent_id = None
-    elif agent_id not in known.AGENTS:
+    key = agent_id if known.AGENTS else None
+    if key not in parsed:
+        parsed[key] = MemoryOptions.parse(known.OPTIONS, _own_options(known, key))
+    return parsed[key]
+
+
+def _own_options(known: AppSettings, agent_id: str | None) -> Mapping[str, Any]:
+    if agent_id is None:
+        return {}
+    if agent_id not in known.AGENTS:
         raise AgentNotFound
-    elif (own := known.AGENTS[agent_id]) is None:
+    own = known.AGENTS[agent_id]
+    if own is None:
         raise MemoryNotConfigured
-    else:
-        layers = [known.OPTIONS, own]
-    parsed[agent_id] = MemoryOptions.parse(*layers)
-    return parsed[agent_id]
+    return own
 
 
 _NOTHING: dict[str, Any] = {}
