@@ -6,15 +6,18 @@ import sys
 
 
 def main() -> None:
-    """Run a command; faults of the embedded database are one sentence, not a traceback."""
+    """Run a command. Faults of the set-up are one sentence; `--traceback` shows where from."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
     from project.embedded import EmbeddedDatabaseError
 
     try:
         execute_from_command_line(sys.argv)
-    except EmbeddedDatabaseError as error:
+    except (EmbeddedDatabaseError, ImproperlyConfigured) as error:
+        if "--traceback" in sys.argv:
+            raise
         sys.exit(f"Error: {error}")
 
 

@@ -80,7 +80,7 @@ class AccessTokenAdmin(admin.ModelAdmin):
             "secret": request.new_secret,  # type: ignore[attr-defined]
         }
         template = "admin/project/accesstoken/created.html"
-        return TemplateResponse(request, template, context, headers={"Cache-Control": "no-store"})
+        return TemplateResponse(request, template, context)
 
 
 def _is_superuser(request: HttpRequest) -> bool:

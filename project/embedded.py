@@ -74,7 +74,7 @@ def start(var_dir: Path) -> None:
             with _locked(var_dir / "postgres.lock"):
                 _ensure_running(var_dir)
         except OSError as error:
-            raise EmbeddedDatabaseError(_explain(str(error.strerror), var_dir)) from error
+            raise EmbeddedDatabaseError(explain(str(error.strerror), var_dir)) from error
 
 
 def release(var_dir: Path) -> None:
@@ -124,7 +124,7 @@ def _init(var_dir: Path, account: accounts.Account | None) -> None:
 
 def _start_server(var_dir: Path, account: accounts.Account | None) -> None:
     data, sockets = data_dir(var_dir), socket_dir(var_dir)
-    keeper.forget_dead_server(data)
+    keeper.forget_dead_server(data, sockets / SOCKET_NAME)
     if sockets != data:
         accounts.make_private_dir(sockets, account)
     options = SERVER_OPTIONS | {"unix_socket_directories": str(sockets)}
@@ -194,7 +194,7 @@ def _run(var_dir: Path, account: accounts.Account | None, program: str, *argumen
         )
         output.seek(0)
         if done.returncode:
-            raise EmbeddedDatabaseError(_explain(output.read() + _last_log(var_dir), var_dir))
+            raise EmbeddedDatabaseError(explain(output.read() + _last_log(var_dir), var_dir))
 
 
 def _last_log(var_dir: Path) -> str:
@@ -204,7 +204,7 @@ def _last_log(var_dir: Path) -> str:
         return ""
 
 
-def _explain(complaint: str, var_dir: Path) -> str:
+def explain(complaint: str, var_dir: Path) -> str:
     """Say in one sentence what is wrong and what to do."""
     if "No space left" in complaint:
         return f"The disk is full: the database in {var_dir} cannot be written; make some room."
@@ -213,7 +213,7 @@ def _explain(complaint: str, var_dir: Path) -> str:
             f"The database folder {var_dir} cannot be written by this user; "
             "mend its permissions or set MASTRA_VAR_DIR to another folder."
         )
-    last = [line for line in complaint.splitlines() if line.strip()][-1:]
-    return (
-        f"The embedded database in {var_dir} does not start: {' '.join(last) or 'no reason given'}"
-    )
+    lines = [line.strip() for line in complaint.splitlines() if line.strip()]
+    telling = [line for line in lines if "FATAL" in line or "PANIC" in line] or lines[-1:]
+    reason = telling[-1] if telling else "no reason given"
+    return f"The embedded database in {var_dir} does not start: {reason}"

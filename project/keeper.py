@@ -57,10 +57,14 @@ def server_pid(data: Path) -> int | None:
     return pid if _is_postgres(pid) else None
 
 
-def forget_dead_server(data: Path) -> None:
-    """Remove the pid file of a server that was killed: its number may be another process's now."""
+def forget_dead_server(data: Path, socket_path: Path) -> None:
+    """Remove the lock files of a server that was killed: its number may be another process's now.
+
+    A new server still notices if children of the dead one hold its shared memory.
+    """
     if server_pid(data) is None:
         (data / "postmaster.pid").unlink(missing_ok=True)
+        socket_path.with_name(f"{socket_path.name}.lock").unlink(missing_ok=True)
 
 
 def is_listening(path: Path) -> bool:

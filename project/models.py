@@ -86,4 +86,4 @@ class AccessToken(models.Model):
 
 def hash_secret(secret: str) -> str:
     """Hash a secret. It holds 256 random bits, so a fast hash without salt is enough."""
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode(errors="backslashreplace")).hexdigest()

@@ -7,13 +7,12 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connections
+from django.db import OperationalError, connections
 
 from project import embedded, first_run
 from project.processes import ChildDied, Family
@@ -56,6 +55,8 @@ class Command(BaseCommand):
             raise CommandError(
                 f"The {death.name} ended by itself (status {death.status}); everything was stopped."
             ) from None
+        except OperationalError as error:
+            raise CommandError(f"The database cannot be used. {error}") from error
         finally:
             family.stop()
             embedded.release(settings.VAR_DIR)
@@ -66,7 +67,7 @@ class Command(BaseCommand):
         self.stdout.write("Preparing the database ...")
         call_command("migrate", verbosity=0, interactive=False)
         if name := first_run.find_administrator():
-            return f"as {name}; forgotten password: python manage.py changepassword {name}"
+            return f"as {name}; forgotten password: {sys.executable} manage.py changepassword {name}"
         if samples:
             call_command("load_samples", stdout=self.stdout)
         password = first_run.create_administrator()
@@ -95,13 +96,12 @@ class Command(BaseCommand):
     def say_where(self, options: dict[str, Any], login: str) -> None:
         """Tell a newcomer what to open."""
         base = f"http://{options['host']}:{options['port']}"
-        python = Path(sys.executable)
         self.stdout.write(
             f"""
 Conversations      {base}/admin/
 Log in             {login}
 API documentation  {base}/api/docs/
-From a shell       TOKEN=$({python} manage.py create_token {first_run.find_administrator()})
+From a shell       TOKEN=$({sys.executable} manage.py create_token {first_run.find_administrator()})
                    curl -H "Authorization: Bearer $TOKEN" {base}/api/memory/threads
 Stop               Ctrl-C
 """
