@@ -1,0 +1,63 @@
+"""Work for later: the Celery tasks and `enqueue`. Every task is a hint; the rows are the truth.
+
+A task takes ids at most, calls one domain function, and may run twice. What a lost task would
+have done is found by `manage.py mastra_catch_up` from rows alone.
+"""
+
+import logging
+import time
+from typing import Any
+
+from celery import Task, shared_task
+from django.db import transaction
+from kombu.exceptions import KombuError
+
+logger = logging.getLogger(__name__)
+
+BACK_OFF = 30.0
+"""Seconds without another attempt after the broker failed."""
+COALESCE = 0.1
+"""Seconds that a task waits, so that what is enqueued meanwhile needs no task of its own."""
+
+_broker_back_at = 0.0
+_waiting: dict[tuple[str, tuple[Any, ...]], float] = {}
+
+
+def enqueue(task: Task[..., Any], *args: Any) -> None:
+    """Run `task` after commit; a broker that is down is logged, not shown to the caller."""
+
+    def send() -> None:  # not a partial: Django 5.2 logs the callback's __qualname__
+        _send(task, args)
+
+    transaction.on_commit(send, robust=True)
+
+
+def _send(task: Task[..., Any], args: tuple[Any, ...]) -> None:
+    global _broker_back_at
+    if task.app.conf.task_always_eager:
+        task.apply(args)
+        return
+    now = time.monotonic()
+    if now < _broker_back_at or _is_waiting((task.name, args), now):
+        return
+    try:
+        task.apply_async(args, countdown=COALESCE, retry=False, ignore_result=True)
+    except (KombuError, OSError) as error:
+        _broker_back_at = time.monotonic() + BACK_OFF
+        logger.warning(
+            "The broker cannot be reached (%s). Work stays in the rows until `mastra_catch_up`"
+            " or the next task finds it; no attempt for %d s.",
+            error,
+            BACK_OFF,
+        )
+
+
+def _is_waiting(work: tuple[str, tuple[Any, ...]], now: float) -> bool:
+    """Whether the same task was sent just now and has not begun; else note that it will be."""
+    if now < _waiting.get(work, 0.0):
+        return True
+    if len(_waiting) > 1_000:
+        for known in [known for known, until in _waiting.items() if until <= now]:
+            del _waiting[known]
+    _waiting[work] = now + COALESCE / 2
+    return False
