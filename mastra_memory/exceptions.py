@@ -72,3 +72,7 @@ class ProviderUnavailable(MastraMemoryError):
 
 class ProviderRefused(MastraMemoryError):
     """A model provider refused in a way that will not heal by itself: key, model name, input."""
+
+
+class Outdated(MastraMemoryError):
+    """Somebody else changed it since it was read. Nothing was changed."""

@@ -1,0 +1,223 @@
+"""Message content as plain values to show to people: the reading side of what `parts` stores."""
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+FAILED, DENIED, DONE = "output-error", "output-denied", "result"
+_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w=.+-]+)*?)(;base64)?,", re.ASCII)
+_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What was said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What a model thought aloud."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call with its outcome."""
+
+    name: str
+    state: str
+    """`call`, `result`, `output-error`, `output-denied`, ..."""
+    args: Any
+    result: Any
+    error: str
+    """Why it failed or was denied, empty when it did neither."""
+    seconds: float | None
+    """How long it took, where the parts say so."""
+
+    @property
+    def failed(self) -> bool:
+        return self.state == FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file or image; its bytes stay where they are."""
+
+    index: int
+    """The place of its part in the content."""
+    name: str
+    mime_type: str
+    address: str
+    """Where it lies, when it is a link; empty when the content holds it."""
+    size: int
+    """Bytes, roughly, when the content holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something a model cites."""
+
+    title: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A part of a kind nobody here knows, or a broken one."""
+
+    kind: str
+    value: Any
+
+
+Piece = Text | Reasoning | ToolCall | File | Source | Unknown
+
+
+def pieces_of(content: Any) -> list[Piece]:
+    """The content in order. Never fails: what cannot be read is an `Unknown`."""
+    if not isinstance(content, Mapping) or not isinstance(content.get("parts"), list):
+        return [Unknown("content", content)]
+    parts = content["parts"]
+    found = [piece for index in range(len(parts)) if (piece := _piece(parts, index))]
+    whole = content.get("content")
+    if isinstance(whole, str) and whole.strip() and not any(isinstance(p, Text) for p in found):
+        found.append(Text(whole))
+    return found
+
+
+def _piece(parts: Sequence[Any], index: int) -> Piece | None:
+    part = parts[index]
+    if not isinstance(part, Mapping):
+        return Unknown("part", part)
+    match part.get("type"):
+        case "text" if isinstance(part.get("text"), str):
+            return Text(part["text"]) if part["text"].strip() else None
+        case "reasoning":
+            text = _reasoning(part)
+            return Reasoning(text) if text.strip() else None
+        case "tool-invocation" if isinstance(part.get("toolInvocation"), Mapping):
+            return _tool_call(parts, index)
+        case "file" | "image" as kind:
+            return _file(index, kind, part)
+        case "source" | "source-url" | "source-document":
+            return _source(part)
+        case "step-start":
+            return None
+    return Unknown(str(part.get("type") or "part"), dict(part))
+
+
+def _reasoning(part: Mapping[str, Any]) -> str:
+    if isinstance(part.get("reasoning"), str):
+        return part["reasoning"]
+    details = part.get("details")
+    texts = [d.get("text") for d in details if isinstance(d, Mapping)] if details else []
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _tool_call(parts: Sequence[Any], index: int) -> ToolCall:
+    call = parts[index]["toolInvocation"]
+    state = str(call.get("state") or "call")
+    approval = call.get("approval") if isinstance(call.get("approval"), Mapping) else {}
+    error = ""
+    if state == DENIED:
+        error = str(approval.get("reason") or "")
+    elif state == FAILED or call.get("isError") is True:
+        state, error = FAILED, str(call.get("errorText") or call.get("result") or "")
+    return ToolCall(
+        name=str(call.get("toolName") or "?"),
+        state=state,
+        args=call.get("args", call.get("rawInput")),
+        result=call.get("result"),
+        error=error,
+        seconds=_seconds(parts, index),
+    )
+
+
+def _seconds(parts: Sequence[Any], index: int) -> float | None:
+    """From this part's time to the next one's."""
+    times = [
+        part.get("createdAt") if isinstance(part, Mapping) else None
+        for part in parts[index : index + 2]
+    ]
+    if len(times) < 2 or not all(_is_number(moment) for moment in times):
+        return None
+    return max(0.0, (times[1] - times[0]) / 1000)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _file(index: int, kind: str, part: Mapping[str, Any]) -> File:
+    data = part.get("data", part.get("url")) if kind == "file" else part.get("image")
+    data = data if isinstance(data, str) else ""
+    given = part.get("mimeType") or part.get("mediaType")
+    mime_type = given if isinstance(given, str) else ""
+    if uri := _DATA_URI.match(data):
+        mime_type, size, address = mime_type or uri[1] or "", (len(data) - uri.end()) * 3 // 4, ""
+    elif _ADDRESS.match(data) and len(data) < 5000:
+        size, address = 0, data
+    else:
+        size, address = len(data) * 3 // 4, ""
+    name = part.get("filename") or part.get("name")
+    return File(index, name if isinstance(name, str) else "", mime_type, address, size)
+
+
+def file_bytes(content: Any, index: int) -> tuple[bytes, str, str] | None:
+    """Bytes, type and name of the file that the content holds at `index`; None without one."""
+    parts = content.get("parts") if isinstance(content, Mapping) else None
+    if not isinstance(parts, list) or not 0 <= index < len(parts):
+        return None
+    piece = _piece(parts, index)
+    if not isinstance(piece, File) or piece.address or not piece.size:
+        return None
+    part = parts[index]
+    data = part.get("data", part.get("url")) if part["type"] == "file" else part.get("image")
+    uri = _DATA_URI.match(data)
+    text = data[uri.end() :] if uri else data
+    if uri and not uri[3]:
+        return unquote_to_bytes(text), piece.mime_type, piece.name
+    try:
+        return b64decode(text), piece.mime_type, piece.name
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _source(part: Mapping[str, Any]) -> Source:
+    inner = part["source"] if isinstance(part.get("source"), Mapping) else part
+    title, address = inner.get("title") or inner.get("filename"), inner.get("url")
+    address = address if isinstance(address, str) else ""
+    return Source(title if isinstance(title, str) else address, address)
+
+
+def with_text(content: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The content saying `text`: in place of its first text part, all other text parts gone.
+
+    Tool calls, files and reasoning stay where they were.
+    """
+    kept: list[Any] = []
+    placed = False
+    for part in content.get("parts", ()):
+        if isinstance(part, Mapping) and part.get("type") == "text":
+            if not placed:
+                kept.append({**part, "text": text})
+                placed = True
+            continue
+        kept.append(part)
+    if not placed:
+        kept.append({"type": "text", "text": text})
+    changed = {**content, "parts": kept}
+    if isinstance(content.get("content"), str):
+        changed["content"] = text
+    return changed
+
+
+def plain_text(content: Any) -> str:
+    """What was said, parts apart by a blank line: what an editor shows."""
+    return "\n\n".join(piece.text for piece in pieces_of(content) if isinstance(piece, Text))

@@ -1,0 +1,119 @@
+"""What people changed in threads: written down once for us and once in Django's own log."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.contrib.contenttypes.models import ContentType
+from django.utils import timezone
+
+from mastra_memory import jsontext
+from mastra_memory.models import Thread, ThreadChange
+
+LOGGED_LENGTH = 2000
+"""Characters of each side of a change that Django's log keeps; our own history keeps all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change to write down."""
+
+    thread_id: str
+    kind: str
+    before: Any = None
+    after: Any = None
+    message_id: str | None = None
+
+
+def record(by: Any, *changes: Change) -> list[ThreadChange]:
+    """Write changes down, in the transaction that makes them."""
+    rows = ThreadChange.objects.bulk_create(
+        ThreadChange(
+            thread_id=change.thread_id,
+            kind=change.kind,
+            author=by,
+            message_id=change.message_id,
+            before=change.before,
+            after=change.after,
+        )
+        for change in changes
+    )
+    if by is not None and apps.is_installed("django.contrib.admin"):
+        _log(by, changes)
+    return rows
+
+
+def _log(by: Any, changes: Sequence[Change]) -> None:
+    # Imported late: hosts may use the app without Django's admin.
+    log_entry: Any = apps.get_model("admin", "LogEntry")
+    kind_of_thread = ContentType.objects.get_for_model(Thread)
+    titles = _titles(change.thread_id for change in changes)
+    log_entry.objects.bulk_create(
+        log_entry(
+            user_id=by.pk,
+            content_type=kind_of_thread,
+            object_id=change.thread_id,
+            object_repr=titles.get(change.thread_id, change.thread_id)[:200],
+            action_flag=2,  # CHANGE
+            change_message=_told(change),
+        )
+        for change in changes
+    )
+
+
+def _titles(thread_ids: Iterable[str]) -> dict[str, str]:
+    found = Thread.objects.filter(pk__in=set(thread_ids)).values_list("pk", "title")
+    return {pk: title or pk for pk, title in found}
+
+
+def _told(change: Change) -> str:
+    subject = f"{change.kind} {change.message_id}" if change.message_id else change.kind
+    return f"{subject}: was {_short(change.before)}, is {_short(change.after)}"
+
+
+def _short(value: Any) -> str:
+    return jsontext.dumps(value)[:LOGGED_LENGTH]
+
+
+def log_deletion(by: Any, thread: Thread) -> None:
+    """Say in Django's log that a thread is about to go, and what it was."""
+    if not apps.is_installed("django.contrib.admin"):
+        return
+    log_entry: Any = apps.get_model("admin", "LogEntry")
+    log_entry.objects.create(
+        user_id=by.pk,
+        content_type=ContentType.objects.get_for_model(Thread),
+        object_id=thread.pk,
+        object_repr=str(thread)[:200],
+        action_flag=3,  # DELETION
+        change_message=f"deleted: was {thread.messages.count()} messages of {thread.resource_id}",
+    )
+
+
+def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
+    """Newest first, with their authors."""
+    changes = ThreadChange.objects.filter(thread_id=thread_id).select_related("author")
+    return list(changes.order_by("-id")[:limit])
+
+
+def find_undoable(thread_id: str) -> ThreadChange | None:
+    """The newest edit, if nobody took it back and it can be taken back."""
+    edits = ThreadChange.objects.filter(thread_id=thread_id, kind__in=ThreadChange.UNDOABLE)
+    return edits.filter(undone_at=None).order_by("-id").first()
+
+
+def mark_undone(change: ThreadChange, by: Any) -> None:
+    """Note that a change was taken back."""
+    ThreadChange.objects.filter(pk=change.pk).update(undone_at=timezone.now())
+    kind = ThreadChange.Kind.UNDO
+    record(
+        by,
+        Change(
+            thread_id=change.thread_id,
+            kind=kind,
+            before=change.after,
+            after=change.before,
+            message_id=change.message_id,
+        ),
+    )
