@@ -78,8 +78,8 @@ def clone_thread(
 def _locked_source(source_id: str) -> StoredThread:
     """The source, held so that no save gets between the statements of the copy."""
     found = sql.row(
-        """SELECT id, resource_id, title, metadata::text, created_at, updated_at
-        FROM mastra_memory_thread WHERE id = %s FOR SHARE""",
+        f"""SELECT {threads.BARE_COLUMNS} FROM mastra_memory_thread t
+        WHERE t.id = %s FOR SHARE""",
         [jsontext.clean_text(source_id)],
     )
     if found is None:
@@ -111,7 +111,7 @@ def _copy_messages(
     place in the answer stands for it.
     """
     where, limit = _selected(selection or MessageSelection())
-    bodies = ", role, type, content::text, created_at, sequence, signal" if with_messages else ""
+    bodies = f", role, type, content::text, {sql.instant('created_at')}, sequence, signal"
     return sql.rows(
         f"""WITH picked AS MATERIALIZED (
             SELECT m.*, gen_random_uuid()::text AS new_id FROM mastra_memory_message m
@@ -122,7 +122,7 @@ def _copy_messages(
                 content, text, search, created_at, edited_at)
             SELECT new_id, %s, %s, role, type, signal, content, text, search, created_at, edited_at
             FROM picked ORDER BY created_at, sequence)
-        SELECT id, new_id{bodies} FROM picked ORDER BY created_at, sequence""",
+        SELECT id, new_id{bodies if with_messages else ""} FROM picked ORDER BY created_at, sequence""",
         [source_id, *where.params, limit, clone_id, resource_id],
     )
 
@@ -152,8 +152,8 @@ def _describe(
         origin["lastMessageId"] = next(reversed(id_map))
     whole = {**_with_mapped_cursor(inherited, id_map), **(metadata or {}), "clone": origin}
     found = sql.row(
-        """UPDATE mastra_memory_thread SET metadata = %s::jsonb WHERE id = %s
-        RETURNING id, resource_id, title, metadata::text, created_at, updated_at""",
+        f"""UPDATE mastra_memory_thread t SET metadata = %s::jsonb WHERE t.id = %s
+        RETURNING {threads.BARE_COLUMNS}""",
         [jsontext.dumps(whole), clone_id],
     )
     assert found is not None

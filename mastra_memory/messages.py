@@ -19,8 +19,8 @@ from mastra_memory.exceptions import (
 from mastra_memory.models import Message
 from mastra_memory.values import StoredMessage
 
-COLUMNS = """m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text, m.created_at,
-    m.sequence, m.signal"""
+COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
+    {sql.instant("m.created_at")} AS created, m.sequence, m.signal"""
 """What a `StoredMessage` is made of, in its order."""
 
 
@@ -155,13 +155,13 @@ def save_messages(drafts: Sequence[Draft]) -> list[StoredMessage]:
             role=draft.role,
             type=draft.type,
             content_json=draft.content_json,
-            created_at=created_at,
+            created=created,
             sequence=sequence,
             signal=draft.signal,
         )
-        for message_id, created_at, sequence in saved
+        for message_id, created, sequence in saved
     ]
-    return sorted(stored, key=lambda message: (message.created_at, message.sequence))
+    return sorted(stored, key=lambda message: message.place)
 
 
 def _touch_threads(owners: Mapping[str, str]) -> datetime:
@@ -184,7 +184,7 @@ def _touch_threads(owners: Mapping[str, str]) -> datetime:
 
 def _upsert(drafts: Sequence[Draft], now: datetime) -> list[sql.Row]:
     saved = sql.rows(
-        """INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
+        f"""INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
             content, text, search, created_at)
         SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content::jsonb,
             i.text, mastra_memory_words(%s::regconfig, i.text), coalesce(i.created_at, %s)
@@ -196,7 +196,7 @@ def _upsert(drafts: Sequence[Draft], now: datetime) -> list[sql.Row]:
             type = excluded.type, signal = excluded.signal, content = excluded.content,
             text = excluded.text, search = excluded.search
         WHERE m.resource_id = excluded.resource_id
-        RETURNING id, created_at, sequence""",
+        RETURNING id, {sql.instant("m.created_at")}, sequence""",
         [
             conf.app_settings().SEARCH_LANGUAGE,
             now,

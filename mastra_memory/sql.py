@@ -9,6 +9,12 @@ from django.db import connection, transaction
 LATER = "greatest(clock_timestamp()::timestamptz(3), updated_at + interval '1 millisecond')"
 """A thread's new `updated_at`, always later than the old one."""
 
+
+def instant(column: str) -> str:
+    """A time column as the wire shows it: text is read several times faster than a datetime."""
+    return f"""to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
+
+
 Params = Sequence[Any]
 Row = tuple[Any, ...]
 

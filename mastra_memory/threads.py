@@ -17,11 +17,15 @@ from mastra_memory.values import StoredThread, ThreadPage
 RESERVED_KEYS = ["clone", "mastra", "workingMemory", "titlePinned"]
 """Metadata that replacing leaves alone unless it is named."""
 
+CREATED, UPDATED = sql.instant("t.created_at"), sql.instant("t.updated_at")
+BARE_COLUMNS = f"t.id, t.resource_id, t.title, t.metadata::text, {CREATED}, {UPDATED}"
+"""What a `StoredThread` is made of, in its order, for a thread without working memory."""
+
 # Thread-scoped working memory lives in its own table and is shown as a key of the metadata.
-_COLUMNS = """t.id, t.resource_id, t.title,
+_COLUMNS = f"""t.id, t.resource_id, t.title,
     (CASE WHEN w.content IS NULL THEN t.metadata ELSE
-        coalesce(t.metadata, '{}') || jsonb_build_object('workingMemory', w.content)
-    END)::text, t.created_at, t.updated_at"""
+        coalesce(t.metadata, '{{}}') || jsonb_build_object('workingMemory', w.content)
+    END)::text, {CREATED}, {UPDATED}"""
 _WORKING_MEMORY = """LEFT JOIN mastra_memory_workingmemory w
     ON w.thread_id = t.id AND w.content <> ''"""
 _SELECT = f"SELECT {_COLUMNS} FROM mastra_memory_thread t {_WORKING_MEMORY}"
@@ -113,9 +117,10 @@ def create_thread(
     memory, kept = working_memory.taken_out(metadata)
     with transaction.atomic():
         made = sql.row(
-            """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata)
+            f"""INSERT INTO mastra_memory_thread AS t
+                (id, resource_id, title, title_source, metadata)
             VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT (id) DO NOTHING
-            RETURNING id, resource_id, title, metadata::text, created_at, updated_at""",
+            RETURNING {BARE_COLUMNS}""",
             [thread_id, resource_id, title, _source_of(title), _json_or_none(kept)],
         )
         if made and memory is not None:

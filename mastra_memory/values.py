@@ -17,8 +17,20 @@ class StoredThread:
     title: str
     metadata_json: str | None
     """JSON text of the metadata, thread-scoped working memory included; None when there is none."""
-    created_at: datetime
-    updated_at: datetime
+    created: str
+    """When it was created, as the wire shows it: `2024-01-01T00:00:00.000Z`."""
+    updated: str
+    """When it was last active, in the same form."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was created."""
+        return datetime.fromisoformat(self.created)
+
+    @property
+    def updated_at(self) -> datetime:
+        """When it was last active."""
+        return datetime.fromisoformat(self.updated)
 
     @property
     def metadata(self) -> dict[str, Any] | None:
@@ -37,11 +49,22 @@ class StoredMessage:
     type: str
     content_json: str
     """JSON text of the content, never parsed on the way to a client."""
-    created_at: datetime
+    created: str
+    """When it was said, as the wire shows it: `2024-01-01T00:00:00.000Z`."""
     sequence: int
     """Breaks ties of `created_at`; grows in the order of saving."""
     signal: str = ""
     """The kind of signal or reminder the message is, `""` for an ordinary one."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was said."""
+        return datetime.fromisoformat(self.created)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """What messages are ordered by: the time, then the sequence."""
+        return self.created, self.sequence
 
     @property
     def content(self) -> dict[str, Any]:

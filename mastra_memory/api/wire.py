@@ -18,8 +18,8 @@ def thread(value: StoredThread, *, bare: bool = False) -> Json:
         "resourceId": value.resource_id,
         "title": value.title,
         "metadata": None,
-        "createdAt": times.to_wire(value.created_at),
-        "updatedAt": times.to_wire(value.updated_at),
+        "createdAt": value.created,
+        "updatedAt": value.updated,
     }
     if value.metadata_json is not None:
         shown["metadata"] = orjson.Fragment(value.metadata_json)
@@ -34,7 +34,7 @@ def message(value: StoredMessage) -> Json:
         "id": value.id,
         "content": orjson.Fragment(value.content_json),
         "role": value.role,
-        "createdAt": times.to_wire(value.created_at),
+        "createdAt": value.created,
         "threadId": value.thread_id,
         "resourceId": value.resource_id,
     }

@@ -50,7 +50,7 @@ def list_messages(
         owner = get_thread(thread_id).resource_id
         messages = _merged(messages, window.read_windows(include, resource_id=owner))
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
-    messages.sort(key=lambda m: (m.created_at, m.sequence), reverse=direction == "DESC")
+    messages.sort(key=lambda message: message.place, reverse=direction == "DESC")
     return replace(read, messages=messages, has_more=read.has_more and len(messages) < read.total)
 
 
@@ -103,5 +103,5 @@ def recall(
         newest_page=per_page is not False,
         **choices,
     )
-    ascending = sorted(found.messages, key=lambda m: (m.created_at, m.sequence))
+    ascending = sorted(found.messages, key=lambda message: message.place)
     return replace(found, messages=ascending)

@@ -120,6 +120,6 @@ def _statement(
             SELECT t.resource_id, {total} AS total FROM mastra_memory_thread t WHERE t.id = %s)
         SELECT owner.resource_id, owner.total, p.*
         FROM owner LEFT JOIN (SELECT {COLUMNS} {chosen}) p ON TRUE
-        ORDER BY {order.replace("m.", "p.")}""",
+        ORDER BY {order.replace("m.created_at", "p.created").replace("m.", "p.")}""",
         [*counted, thread_id, thread_id, *where.params, read, min(offset, MAX_PAGE)],
     )
