@@ -1,0 +1,150 @@
+"""Models of providers, through pydantic-ai. Only this module knows it; nobody imports it early."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.utils.module_loading import import_string
+from pydantic_ai import Agent, StructuredDict
+from pydantic_ai import exceptions as theirs
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.providers import Provider, infer_provider_class
+from pydantic_ai.settings import ModelSettings
+
+from mastra_memory import conf
+from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
+from mastra_memory.llm.port import Reply, Request
+
+# Mastra's names for providers, where pydantic-ai has another.
+_NAMES = {
+    "amazon-bedrock": "bedrock",
+    "fireworks-ai": "fireworks",
+    "github-models": "github",
+    "google-vertex": "google-cloud",
+    "togetherai": "together",
+}
+_MAY_HEAL = (
+    theirs.ModelRateLimitError,
+    theirs.ModelUnavailableError,
+    theirs.ModelServerError,
+    theirs.ModelConnectionError,
+    theirs.ModelRequestTimeout,
+)
+_WILL_NOT_HEAL = (theirs.ModelQuotaExceededError, theirs.ModelRequestRejectedError)
+_PASSING = frozenset({408, 409, 425, 429})
+# Named, not imported: the library `openai` may be absent where another provider is used.
+_COMPATIBLE = "pydantic_ai.providers.openai_compatible.OpenAICompatibleProvider"
+MILLION = 1_000_000
+
+
+def answer(request: Request) -> Reply:
+    """Ask the provider's model. Raises `ProviderUnavailable` and `ProviderRefused`."""
+    name = request.model or conf.app_settings().MODEL
+    try:
+        return asyncio.run(_answer(name, request))
+    except TimeoutError as error:
+        raise ProviderUnavailable(f"{name} gave no answer in time") from error
+    except theirs.ModelAPIError as error:
+        kind = ProviderUnavailable if _may_heal(error) else ProviderRefused
+        raise kind(f"{name}: {error.message}") from error
+    except (theirs.UserError, theirs.AgentRunError, ImportError, ValueError, TypeError) as error:
+        raise ProviderRefused(f"{name}: {error}") from error
+
+
+def _may_heal(error: theirs.ModelAPIError) -> bool:
+    if isinstance(error, _WILL_NOT_HEAL):
+        return False
+    if isinstance(error, theirs.ModelHTTPError):
+        return error.status_code in _PASSING or error.status_code >= 500
+    return isinstance(error, _MAY_HEAL)
+
+
+async def _answer(name: str, request: Request) -> Reply:
+    seconds = conf.app_settings().MODEL_TIMEOUT
+    settings = ModelSettings(timeout=seconds, max_retries=request.retries)
+    if request.max_tokens is not None:
+        settings["max_tokens"] = request.max_tokens
+    model = _model(name)
+    agent = Agent(model, instructions=request.instructions, output_type=_output(request))
+    async with asyncio.timeout(seconds * (1 + request.retries)), model:
+        result = await agent.run(request.prompt, model_settings=settings)
+    used = result.usage
+    is_text = request.output is None
+    return Reply(
+        text=result.output if is_text else "",
+        value=None if is_text else result.output,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cost=_cost(name, result.new_messages()),
+    )
+
+
+def _output(request: Request) -> Any:
+    if request.output is None:
+        return str
+    if isinstance(request.output, Mapping):
+        return StructuredDict(dict(request.output))
+    return request.output
+
+
+def _model(name: str) -> Model:
+    """A model with a client of its own: each call has its own event loop, and closes both."""
+    provider_name, _, model_name = name.partition("/")
+    given = _given(provider_name)
+    provider_name = _NAMES.get(provider_name, provider_name)
+    try:
+        kind = infer_provider_class(provider_name)
+    except ValueError:
+        return _compatible(provider_name, model_name, given)
+    if provider_name == "openai" and "base_url" in given:
+        provider_name = "openai-chat"  # what most servers behind a URL of one's own speak
+    return infer_model(
+        f"{provider_name}:{model_name}", provider_factory=lambda _: _provider(kind, given)
+    )
+
+
+def _provider(kind: type[Provider[Any]], given: Mapping[str, str]) -> Provider[Any]:
+    made: Provider[Any] = kind(**given)
+    return made
+
+
+def _compatible(provider_name: str, model_name: str, given: Mapping[str, str]) -> Model:
+    if "base_url" not in given:
+        raise ProviderRefused(
+            f"Nobody knows a provider {provider_name}. For one that speaks the OpenAI protocol, "
+            f"put its base_url into the setting PROVIDERS"
+        )
+    provider = import_string(_COMPATIBLE)(provider_name, **given)
+    return infer_model(f"openai-chat:{model_name}", provider_factory=lambda _: provider)
+
+
+def _given(provider_name: str) -> dict[str, str]:
+    """Address and key of a provider from the settings, else the environment."""
+    given = dict(conf.app_settings().PROVIDERS.get(provider_name, {}))
+    prefix = provider_name.upper().replace("-", "_")
+    for key in ("base_url", "api_key"):
+        found = os.environ.get(f"{prefix}_{key.upper()}")
+        if key not in given and found:
+            given[key] = found
+    return given
+
+
+def _cost(name: str, messages: list[ModelMessage]) -> Decimal | None:
+    """The price of all answers, by the settings or the public list; None if one is unknown."""
+    answers = [message for message in messages if isinstance(message, ModelResponse)]
+    price = conf.app_settings().PRICES.get(name)
+    if price is not None:
+        return sum((_by_settings(price, one) for one in answers), Decimal(0))
+    try:
+        return sum((one.cost().total_price for one in answers), Decimal(0))
+    except (LookupError, ValueError, AssertionError):
+        return None
+
+
+def _by_settings(price: Mapping[str, float], one: ModelResponse) -> Decimal:
+    paid_in = Decimal(str(price.get("input", 0))) * one.usage.input_tokens
+    paid_out = Decimal(str(price.get("output", 0))) * one.usage.output_tokens
+    return (paid_in + paid_out) / MILLION

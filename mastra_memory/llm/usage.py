@@ -1,0 +1,28 @@
+"""What calls to models used, on record."""
+
+from decimal import Decimal
+
+from mastra_memory import jsontext, sql
+from mastra_memory.models import ModelUsage
+
+
+def record(
+    purpose: ModelUsage.Purpose,
+    model: str,
+    *,
+    input_tokens: int,
+    output_tokens: int = 0,
+    cost: Decimal | None = None,
+    thread_id: str | None = None,
+    resource_id: str | None = None,
+) -> None:
+    """Note one call. Of a thread that is gone by now, the numbers alone are kept."""
+    owner = None if thread_id else resource_id and jsontext.clean_text(resource_id)
+    sql.execute(
+        """INSERT INTO mastra_memory_modelusage
+            (thread_id, resource_id, purpose, model, input_tokens, output_tokens, cost)
+        SELECT t.id, coalesce(t.resource_id, given.resource_id), %s, %s, %s, %s, %s
+        FROM (SELECT %s::text AS thread_id, %s::text AS resource_id) AS given
+        LEFT JOIN mastra_memory_thread t ON t.id = given.thread_id""",
+        [purpose, model, input_tokens, output_tokens, cost, thread_id, owner],
+    )

@@ -1,0 +1,110 @@
+"""A small HTTP server that speaks the OpenAI protocol, for tests of what talks to models."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Script = str | int | float | dict[str, Any] | Callable[[dict[str, Any]], Any]
+"""What to do with one request: say a text, refuse with a status, wait so many seconds and then say
+"late", call a tool with these arguments, or whatever a function of the request returns."""
+
+
+@dataclass
+class OpenAIServer:
+    """Answers in the order of `script`, its last entry for ever; `requests` holds what it got."""
+
+    base_url: str
+    script: list[Script] = field(default_factory=lambda: ["Hello"])
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+
+    def next(self, request: dict[str, Any]) -> Any:
+        index = min(len(self.requests), len(self.script) - 1)
+        self.requests.append(request)
+        entry = self.script[index]
+        return entry(request) if callable(entry) else entry
+
+    @property
+    def prompts(self) -> list[str]:
+        """The user's text of every request."""
+        return [_text_of(request["messages"][-1]["content"]) for request in self.requests]
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
+
+
+@contextmanager
+def openai_server(*script: Script) -> Iterator[OpenAIServer]:
+    """A server on a free port of this machine while the block runs."""
+    http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    http.daemon_threads = True
+    state = OpenAIServer(f"http://127.0.0.1:{http.server_address[1]}/v1", list(script) or ["Hello"])
+    http.state = state  # type: ignore[attr-defined]
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield state
+    finally:
+        http.shutdown()
+        thread.join()
+        http.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        state: OpenAIServer = self.server.state  # type: ignore[attr-defined]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        state.keys.append(self.headers.get("Authorization", ""))
+        if self.path != "/v1/chat/completions":
+            return self.send(404, {"error": {"message": f"no route {self.path}"}})
+        entry = state.next(body)
+        if isinstance(entry, int) and not isinstance(entry, bool):
+            return self.send(entry, {"error": {"message": f"status {entry}", "type": "test"}})
+        if isinstance(entry, float):
+            time.sleep(entry)
+            entry = "late"
+        return self.send(200, _completion(body, entry))
+
+    def send(self, status: int, body: dict[str, Any]) -> None:
+        data = json.dumps(body).encode()
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True  # the client had enough
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: tests look at `requests`."""
+
+
+def _completion(request: dict[str, Any], entry: Any) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": entry}
+    reason = "stop"
+    if isinstance(entry, dict):
+        name = entry.get("tool") or request["tools"][0]["function"]["name"]
+        arguments = json.dumps(entry.get("args", entry))
+        call = {"id": "call_1", "type": "function"}
+        call["function"] = {"name": name, "arguments": arguments}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        reason = "tool_calls"
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": request["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        "usage": {"prompt_tokens": 120, "completion_tokens": 8, "total_tokens": 128},
+    }
