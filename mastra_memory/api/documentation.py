@@ -74,6 +74,15 @@ OBSERVATIONS = [
     parameter("offset", "Generations to leave out.", int),
     parameter("limit", "Generations to show, 5 by default.", int),
 ]
+SEARCH = [
+    AGENT,
+    parameter("searchQuery", 'Words; `"a phrase"` and `-without` work.', required=True),
+    parameter("resourceId", "Whose messages; a scoped caller's own.", required=True),
+    parameter("threadId", "Only this thread, where the agent's scope is the thread."),
+    parameter("limit", "At most so many results, 20 by default.", int),
+    OpenApiParameter("searchType", str, enum=["semantic", "text", "hybrid"]),
+    parameter("memoryConfig", "JSON object of options over the agent's own."),
+]
 STATUS = [
     AGENT,
     parameter("resourceId", "Whose observations to tell about."),

@@ -142,7 +142,9 @@ class SaveMessages(Body):
 class MessageIds(serializers.Field):
     """One id, a list of ids, `{id}`, or a list of `{id}`; not a mixed list."""
 
-    default_error_messages = {"invalid": "expected an id, an object with an id, or a list of one of these"}
+    default_error_messages = {
+        "invalid": "expected an id, an object with an id, or a list of one of these"
+    }
 
     def to_internal_value(self, data: Any) -> list[str]:
         items = data if isinstance(data, list) else [data]
@@ -239,6 +241,34 @@ class WorkingMemory(serializers.Serializer[Any]):
     source = serializers.ChoiceField(["thread", "resource"])
     workingMemoryTemplate = WorkingMemoryTemplate(allow_null=True)
     threadExists = serializers.BooleanField()
+
+
+class SearchedMessage(serializers.Serializer[Any]):
+    id = Text()
+    role = Text()
+    content = Text()
+    createdAt = Moment()
+
+
+class SearchContext(serializers.Serializer[Any]):
+    before = SearchedMessage(many=True)
+    after = SearchedMessage(many=True)
+
+
+class SearchHit(SearchedMessage):
+    threadId = Text()
+    threadTitle = Text()
+    context = SearchContext(required=False)
+    score = serializers.FloatField(required=False)
+    snippet = Text(required=False)
+
+
+class SearchResult(serializers.Serializer[Any]):
+    results = SearchHit(many=True)
+    count = Whole()
+    query = Text()
+    searchScope = serializers.ChoiceField(["thread", "resource"])
+    searchType = serializers.ChoiceField(["semantic", "text", "hybrid"])
 
 
 class Observations(serializers.Serializer[Any]):

@@ -10,6 +10,7 @@ from django.urls import URLPattern, path
 
 from mastra_memory.api.messages import MessageViewSet
 from mastra_memory.api.observational import ObservationalMemoryViewSet
+from mastra_memory.api.search import SearchViewSet
 from mastra_memory.api.status import AgentViewSet
 from mastra_memory.api.threads import ThreadViewSet
 from mastra_memory.api.working_memory import WorkingMemoryViewSet
@@ -48,6 +49,7 @@ urlpatterns = [
         post="update",
     ),
     _route(_THREAD, ThreadViewSet, "thread", **_ONE),
+    _route("search", SearchViewSet, "search", get="list"),
     _route("save-messages", MessageViewSet, "save-messages", post="save"),
     _route("messages/delete", MessageViewSet, "delete-messages", post="delete"),
     _route(

@@ -6,7 +6,15 @@ import orjson
 
 from mastra_memory import times
 from mastra_memory.models import ObservationalRecord, ObservationChunk
-from mastra_memory.values import MessagePage, StoredMessage, StoredThread, ThreadPage
+from mastra_memory.values import (
+    ContextMessage,
+    MessagePage,
+    SearchHit,
+    SearchResult,
+    StoredMessage,
+    StoredThread,
+    ThreadPage,
+)
 
 Json = dict[str, Any]
 
@@ -68,6 +76,37 @@ def message_page(page: MessagePage) -> Json:
         "perPage": page.per_page,
         "hasMore": page.has_more,
     } | usage(page.usage_tokens)
+
+
+def search_result(found: SearchResult) -> Json:
+    """The answer of a search."""
+    return {
+        "results": [_hit(hit) for hit in found.results],
+        "count": found.count,
+        "query": found.query,
+        "searchScope": found.search_scope,
+        "searchType": found.search_type,
+    } | usage(found.usage_tokens)
+
+
+def _hit(hit: SearchHit) -> Json:
+    shown: Json = _said(hit) | {"threadId": hit.thread_id, "threadTitle": hit.thread_title}
+    if hit.context is not None:
+        shown["context"] = {
+            "before": [_said(message) for message in hit.context.before],
+            "after": [_said(message) for message in hit.context.after],
+        }
+    extras = {"score": hit.score, "snippet": hit.snippet}
+    return shown | {key: value for key, value in extras.items() if value is not None}
+
+
+def _said(message: ContextMessage | SearchHit) -> Json:
+    return {
+        "id": message.id,
+        "role": message.role,
+        "content": message.text,
+        "createdAt": times.to_wire(message.created_at),
+    }
 
 
 def record(value: ObservationalRecord) -> Json:
