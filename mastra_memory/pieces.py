@@ -40,6 +40,8 @@ class ToolCall:
     """Why it failed or was denied, empty when it did neither."""
     seconds: float | None
     """How long it took, where the parts say so."""
+    id: str = ""
+    """What joins a call to its result when they come in two parts."""
 
     @property
     def failed(self) -> bool:
@@ -84,14 +86,15 @@ def pieces_of(content: Any) -> list[Piece]:
     if not isinstance(content, Mapping) or not isinstance(content.get("parts"), list):
         return [Unknown("content", content)]
     parts = content["parts"]
-    found = [piece for index in range(len(parts)) if (piece := _piece(parts, index))]
+    found = [piece for index in range(len(parts)) if (piece := piece_at(parts, index))]
     whole = content.get("content")
     if isinstance(whole, str) and whole.strip() and not any(isinstance(p, Text) for p in found):
         found.append(Text(whole))
     return found
 
 
-def _piece(parts: Sequence[Any], index: int) -> Piece | None:
+def piece_at(parts: Sequence[Any], index: int) -> Piece | None:
+    """The part at `index`; None for one that has nothing to show."""
     part = parts[index]
     if not isinstance(part, Mapping):
         return Unknown("part", part)
@@ -136,6 +139,7 @@ def _tool_call(parts: Sequence[Any], index: int) -> ToolCall:
         result=call.get("result"),
         error=error,
         seconds=_seconds(parts, index),
+        id=str(call.get("toolCallId") or ""),
     )
 
 
@@ -174,7 +178,7 @@ def file_bytes(content: Any, index: int) -> tuple[bytes, str, str] | None:
     parts = content.get("parts") if isinstance(content, Mapping) else None
     if not isinstance(parts, list) or not 0 <= index < len(parts):
         return None
-    piece = _piece(parts, index)
+    piece = piece_at(parts, index)
     if not isinstance(piece, File) or piece.address or not piece.size:
         return None
     part = parts[index]
