@@ -51,6 +51,7 @@ class Command(BaseCommand):
             if self.wait_until_ready(family, options):
                 self.say_where(options, login)
                 family.watch()
+                self.stdout.write("Stopping; running tasks are finished first ...")
         except ChildDied as death:
             raise CommandError(
                 f"The {death.name} ended by itself (status {death.status}); everything was stopped."
