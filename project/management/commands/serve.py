@@ -68,7 +68,8 @@ class Command(BaseCommand):
         self.stdout.write("Preparing the database ...")
         call_command("migrate", verbosity=0, interactive=False)
         if name := first_run.find_administrator():
-            return f"as {name}; forgotten password: {sys.executable} manage.py changepassword {name}"
+            again = f"{sys.executable} manage.py changepassword {name}"
+            return f"as {name} (forgotten password: {again})"
         if samples:
             call_command("load_samples", stdout=self.stdout)
         password = first_run.create_administrator()
