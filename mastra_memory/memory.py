@@ -4,8 +4,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.db import transaction
 
-from mastra_memory import cloning, conf, messages, signals, threads, working_memory
+from mastra_memory import (
+    cloning,
+    conf,
+    messages,
+    signals,
+    tasks,
+    threads,
+    titles,
+    working_memory,
+)
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.observational import lineage
@@ -153,7 +163,10 @@ class Memory:
         return self._save(batch, strip=False)
 
     def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
-        stored = messages.save_messages(messages.draft_messages(batch, strip=strip))
+        drafts = messages.draft_messages(batch, strip=strip)
+        with transaction.atomic():
+            stored = messages.save_messages(drafts)
+            self._want_titles(stored)
         if stored:
             signals.send(
                 signals.messages_saved,
@@ -161,6 +174,15 @@ class Memory:
                 message_ids=[message.id for message in stored],
             )
         return SavedMessages(stored)
+
+    def _want_titles(self, stored: Sequence[StoredMessage]) -> None:
+        """Threads without a title get one later, where the agent's options say so."""
+        wanted = self.options.generate_title
+        if wanted is None or self.options.read_only or not stored:
+            return
+        thread_ids = {message.thread_id for message in stored}
+        for thread_id in titles.ask_for_titles(thread_ids, wanted, agent_id=self.agent_id):
+            tasks.enqueue(tasks.generate_title, thread_id)
 
     def recall(
         self, thread_id: str, *, options: Options | None = None, **choices: Any

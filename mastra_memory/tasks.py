@@ -12,6 +12,8 @@ from celery import Task, shared_task
 from django.db import transaction
 from kombu.exceptions import KombuError
 
+from mastra_memory import titles
+
 logger = logging.getLogger(__name__)
 
 BACK_OFF = 30.0
@@ -23,16 +25,24 @@ _broker_back_at = 0.0
 _waiting: dict[tuple[str, tuple[Any, ...]], float] = {}
 
 
-def enqueue(task: Task[..., Any], *args: Any) -> None:
+@shared_task
+def generate_title(thread_id: str) -> None:
+    """Give a thread its title; when the model is unavailable, try again later."""
+    seconds = titles.propose_title(thread_id)
+    if seconds is not None:
+        enqueue(generate_title, thread_id, after=seconds)
+
+
+def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE) -> None:
     """Run `task` after commit; a broker that is down is logged, not shown to the caller."""
 
     def send() -> None:  # not a partial: Django 5.2 logs the callback's __qualname__
-        _send(task, args)
+        _send(task, args, after)
 
     transaction.on_commit(send, robust=True)
 
 
-def _send(task: Task[..., Any], args: tuple[Any, ...]) -> None:
+def _send(task: Task[..., Any], args: tuple[Any, ...], after: float) -> None:
     global _broker_back_at
     if task.app.conf.task_always_eager:
         task.apply(args)
@@ -41,7 +51,7 @@ def _send(task: Task[..., Any], args: tuple[Any, ...]) -> None:
     if now < _broker_back_at or _is_waiting((task.name, args), now):
         return
     try:
-        task.apply_async(args, countdown=COALESCE, retry=False, ignore_result=True)
+        task.apply_async(args, countdown=after, retry=False, ignore_result=True)
     except (KombuError, OSError) as error:
         _broker_back_at = time.monotonic() + BACK_OFF
         logger.warning(

@@ -220,3 +220,15 @@ def _tiles(size: int | None) -> int:
     if size is None or size <= mebibyte:
         return 0
     return 4 if size <= 2 * mebibyte else 6 if size <= 4 * mebibyte else 8
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, cut where it would be longer than `limit` tokens, with a word that it was."""
+    used = counter()
+    if used.text(text) <= limit:
+        return text
+    low, high = 0, len(text)
+    while high - low > 16:
+        middle = (low + high) // 2
+        low, high = (middle, high) if used.text(text[:middle]) <= limit else (low, middle)
+    return f"{text[:low]}… [truncated]"

@@ -1,0 +1,61 @@
+"""The title in what a model answered, without all that models put around it."""
+
+import re
+import unicodedata
+
+LENGTH = 80
+
+_THOUGHTS = re.compile(r"<(think|thinking|reasoning)\b[^>]*>.*?(?:</\1>|\Z)", re.I | re.S)
+_STRAY = re.compile(r"^.*</(?:think|thinking|reasoning)>", re.I | re.S)
+_PREFIX = re.compile(
+    r"^(?:(?:the |a |your |suggested |conversation |chat |thread )*title(?: is)?\s*[:：–-]"
+    r"|the user (?:wants|would like|is asking|asks|needs)(?: (?:to|for|about|how to|help with))*\b"
+    r"|[#>*•-]+\s)\s*",
+    re.I,
+)
+_MARKDOWN = re.compile(r"(\*\*|__|`)(.+?)\1")
+_QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "»«", "「」", "『』", "()", "[]")
+
+
+def clean_title(answer: str) -> str:
+    """The title in a model's answer: no thoughts, quotes, prefixes or line breaks, not too long."""
+    text = _STRAY.sub("", _THOUGHTS.sub("", answer))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].endswith(":"):
+        lines = lines[1:]
+    title = re.sub(r"\s+", " ", lines[0]) if lines else ""
+    while (bare := _bare(title)) != title:
+        title = bare
+    title = title.rstrip(" .。") if not title.endswith("..") else title
+    return shortened(title[:1].upper() + title[1:], LENGTH)
+
+
+def _bare(title: str) -> str:
+    title = _PREFIX.sub("", _MARKDOWN.sub(r"\2", title)).strip()
+    for opening, closing in _QUOTES:
+        inner = title[1:-1]
+        quoted = len(title) > 1 and title[0] == opening and title[-1] == closing
+        if quoted and opening not in inner and closing not in inner:
+            return inner.strip()
+    return title
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text, cut at a word, else between characters that do not belong together."""
+    if len(text) <= limit:
+        return text
+    end = limit - 1
+    while end > 0 and _clings(text, end):
+        end -= 1
+    head, blank, _ = text[:end].rpartition(" ")
+    kept = head if blank and len(head) > limit // 2 else text[:end]
+    return kept.rstrip(" .,;:") + "…"
+
+
+def _clings(text: str, index: int) -> bool:
+    """Whether the character at `index` is part of what a reader takes for the one before it."""
+    here, before = text[index], text[index - 1]
+    joined = "\u200d"
+    if here == joined or before == joined or unicodedata.combining(here):
+        return True
+    return "\ufe00" <= here <= "\ufe0f" or "\U0001f3fb" <= here <= "\U0001f3ff"
