@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from django.db import connection, transaction
+
+from mastra_memory.exceptions import InvalidInput, Issue
 
 LATER = "greatest(clock_timestamp()::timestamptz(3), updated_at + interval '1 millisecond')"
 """A thread's new `updated_at`, always later than the old one."""
@@ -17,6 +19,26 @@ def instant(column: str) -> str:
 
 Params = Sequence[Any]
 Row = tuple[Any, ...]
+
+MAX_PAGE = 2**53 - 1
+"""JavaScript's largest whole number; pages beyond it are nobody's intention."""
+
+
+def page_bounds(page: int, per_page: int | Literal[False]) -> tuple[int | None, int]:
+    """LIMIT and OFFSET of a page; `per_page` False means everything.
+
+    Raises `InvalidInput` for a page that cannot be.
+    """
+    for name, value in (("page", page), ("perPage", 0 if per_page is False else per_page)):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or not 0 <= value <= MAX_PAGE:
+            reason = "must be a whole number of at least 0"
+            raise InvalidInput(f"{name} {reason}", [Issue(name, reason)])
+    if per_page is False:
+        if page:
+            raise InvalidInput("page must be 0 when perPage is false", [Issue("page", "must be 0")])
+        return None, 0
+    return per_page, min(page * per_page, MAX_PAGE)
 
 
 def rows(statement: str, params: Params = ()) -> list[Row]:

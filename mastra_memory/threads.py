@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from mastra_memory import jsontext, sql, working_memory
-from mastra_memory.exceptions import AccessDenied, Conflict, InvalidInput, ThreadNotFound
+from mastra_memory.exceptions import AccessDenied, Conflict, ThreadNotFound
 from mastra_memory.keys import check_id, check_metadata_keys
 from mastra_memory.models import Thread
 from mastra_memory.models.fields import new_id
@@ -65,11 +65,9 @@ def list_threads(
     `metadata` keeps threads that contain it; `within` narrows to a queryset's. `per_page` False
     means all. Ties of time are broken by id. Raises `InvalidInput` for a bad key or page.
     """
-    if per_page is False and page:
-        raise InvalidInput("page must be 0 when perPage is false")
+    limit, offset = sql.page_bounds(page, per_page)
     where = _list_condition(resource_id, metadata, within)
     order = f"{order_by} {direction}, id {direction}"
-    limit, offset = (None, 0) if per_page is False else (per_page, page * per_page)
     found = sql.rows(
         f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_thread t WHERE {where}),
             page AS (SELECT t.* FROM mastra_memory_thread t WHERE {where}

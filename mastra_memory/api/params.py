@@ -46,7 +46,7 @@ class Params:
         if given is None:
             return default
         try:
-            number = float(given)
+            number = float(given.replace("_", "?"))  # Python alone reads 1_000 as a number
             whole = int(number)
         except (ValueError, OverflowError):
             raise fault(name, "expected a whole number") from None

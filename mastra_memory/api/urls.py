@@ -1,12 +1,12 @@
 """The routes of Mastra's memory API, below whatever prefix the host chooses.
 
 Thread ids are any text: a slash in one arrives decoded, so paths with a fixed ending come first
-and the plain thread takes the rest.
+and the plain thread takes the rest. (A thread called `a/messages` can be listed, not addressed.)
 """
 
 from typing import Any
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, register_converter
 
 from mastra_memory.api.messages import MessageViewSet
 from mastra_memory.api.observational import ObservationalMemoryViewSet
@@ -18,11 +18,26 @@ from mastra_memory.api.working_memory import WorkingMemoryViewSet
 app_name = "mastra_memory"
 
 
+class ThreadIdConverter:
+    """Any text, with slashes and line breaks."""
+
+    regex = r"[\s\S]+"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(ThreadIdConverter, "mastra_thread_id")
+
+
 def _route(route: str, viewset: Any, name: str, **actions: str) -> URLPattern:
     return path(f"memory/{route}", viewset.as_view(actions), name=name)
 
 
-_THREAD = "threads/<path:thread_id>"
+_THREAD = "threads/<mastra_thread_id:thread_id>"
 _ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
 _NETWORK = [
