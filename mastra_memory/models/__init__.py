@@ -1,5 +1,6 @@
 """What is stored. One file a model, its queryset beside it."""
 
+from mastra_memory.models.embedding import EmbeddingRequest, MessageEmbedding
 from mastra_memory.models.export_job import ExportJob
 from mastra_memory.models.message import Message
 from mastra_memory.models.model_usage import ModelUsage
@@ -12,10 +13,12 @@ from mastra_memory.models.thread_change import ThreadChange
 from mastra_memory.models.working_memory import Scope, WorkingMemory, WorkingMemoryRevision
 
 __all__ = [
+    "EmbeddingRequest",
     "Criterion",
     "DefaultView",
     "ExportJob",
     "Message",
+    "MessageEmbedding",
     "ModelUsage",
     "ObservationChunk",
     "ObservationalRecord",
