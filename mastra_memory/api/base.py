@@ -26,6 +26,7 @@ from mastra_memory.exceptions import (
     ThreadNotFound,
 )
 from mastra_memory.memory import Memory
+from mastra_memory.sql import MAX_PAGE
 from mastra_memory.values import StoredThread
 
 
@@ -126,5 +127,8 @@ class MemoryViewSet(ViewSet):
 
     def per_page(self, default: int) -> int:
         """The page size asked for; capped for scoped callers."""
-        size = self.params.whole("perPage", default)
-        return min(size, conf.app_settings().MAX_PER_PAGE) if self.caller.is_scoped else size
+        return min(self.params.whole("perPage", default), self.largest_page())
+
+    def largest_page(self) -> int:
+        """How many rows this caller may ask for at once; scoped callers have a limit."""
+        return conf.app_settings().MAX_PER_PAGE if self.caller.is_scoped else MAX_PAGE

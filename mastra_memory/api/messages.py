@@ -36,7 +36,7 @@ class MessageViewSet(MemoryViewSet):
             direction=(order[1] or "ASC") if order else None,
             newest_page=through_agent,
             message_filter=self.params.message_filter(),
-            include=self.params.includes(),
+            include=self.params.includes(self.largest_page()),
             include_system_reminders=self.params.flag("includeSystemReminders")
             or not through_agent,
         )

@@ -9,8 +9,12 @@ from django.http import QueryDict
 
 from mastra_memory import jsontext, times
 from mastra_memory.exceptions import InvalidInput, Issue
-from mastra_memory.recall.history import MAX_PAGE, MessageFilter
+from mastra_memory.recall.history import MessageFilter
 from mastra_memory.recall.window import Include
+from mastra_memory.sql import MAX_PAGE
+
+MAX_INCLUDES = 1_000
+"""Entries that one `include` may have."""
 
 _ABSENT: Any = object()
 
@@ -144,17 +148,19 @@ class Params:
             roles=roles,
         )
 
-    def includes(self) -> list[Include]:
-        """The `include` of a message list."""
+    def includes(self, largest: int) -> list[Include]:
+        """The `include` of a message list, no side of a window larger than `largest`."""
         given = self.json("include")
         if given is _ABSENT:
             return []
         if not isinstance(given, list):
             raise fault("include", "expected a list")
-        return [_include(entry, f"include.{index}") for index, entry in enumerate(given)]
+        if len(given) > MAX_INCLUDES:
+            raise fault("include", f"expected at most {MAX_INCLUDES} entries")
+        return [_include(entry, f"include.{i}", largest) for i, entry in enumerate(given)]
 
 
-def _include(entry: Any, path: str) -> Include:
+def _include(entry: Any, path: str, largest: int) -> Include:
     entry = _object(entry, path)
     if not _is_text(entry.get("id")):
         raise fault(f"{path}.id", "expected text")
@@ -163,7 +169,7 @@ def _include(entry: Any, path: str) -> Include:
         size = entry.get(name) or 0
         if not isinstance(size, int) or isinstance(size, bool) or size > MAX_PAGE:
             raise fault(f"{path}.{name}", "expected a whole number")
-        sizes[side] = size
+        sizes[side] = min(size, largest)
     return Include(id=entry["id"], **sizes)
 
 

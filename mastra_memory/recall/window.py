@@ -25,19 +25,27 @@ def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[Store
     """
     if not includes:
         return []
+    # Keys come first, from the index alone: large windows that overlap cost their rows once.
     found = sql.rows(
-        f"""SELECT DISTINCT ON (m.created_at, m.sequence) {COLUMNS}
-        FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS w(id, before, after)
-        JOIN mastra_memory_message target ON target.id = w.id AND target.resource_id = %s
-        CROSS JOIN LATERAL (
-            (SELECT * FROM mastra_memory_message p WHERE p.thread_id = target.thread_id
-                AND (p.created_at, p.sequence) <= (target.created_at, target.sequence)
-                ORDER BY p.created_at DESC, p.sequence DESC LIMIT w.before + 1)
-            UNION ALL
-            (SELECT * FROM mastra_memory_message n WHERE n.thread_id = target.thread_id
-                AND (n.created_at, n.sequence) > (target.created_at, target.sequence)
-                ORDER BY n.created_at, n.sequence LIMIT w.after)
-        ) m ORDER BY m.created_at, m.sequence""",
+        f"""WITH chosen AS (
+            SELECT DISTINCT k.thread_id, k.created_at, k.sequence
+            FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS w(id, before, after)
+            JOIN mastra_memory_message target ON target.id = w.id AND target.resource_id = %s
+            CROSS JOIN LATERAL (
+                (SELECT p.thread_id, p.created_at, p.sequence FROM mastra_memory_message p
+                    WHERE p.thread_id = target.thread_id
+                    AND (p.created_at, p.sequence) <= (target.created_at, target.sequence)
+                    ORDER BY p.created_at DESC, p.sequence DESC LIMIT w.before + 1)
+                UNION ALL
+                (SELECT n.thread_id, n.created_at, n.sequence FROM mastra_memory_message n
+                    WHERE n.thread_id = target.thread_id
+                    AND (n.created_at, n.sequence) > (target.created_at, target.sequence)
+                    ORDER BY n.created_at, n.sequence LIMIT w.after)
+            ) k)
+        SELECT {COLUMNS} FROM chosen k CROSS JOIN LATERAL (
+            SELECT * FROM mastra_memory_message m WHERE m.thread_id = k.thread_id
+            AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m
+        ORDER BY m.created_at, m.sequence""",
         [
             [jsontext.clean_text(include.id) for include in includes],
             [max(include.before, 0) for include in includes],
