@@ -44,6 +44,21 @@ class AppSettings:
     """The largest request body that is taken, in bytes."""
     MAX_PER_PAGE: int = 1000
     """The largest page for callers who are not unscoped."""
+    EMBEDDER: str = "local/wordllama"
+    """`provider/model` of the embedder, or the dotted path of a class or function of your own."""
+    EMBED_ALSO: Sequence[str] = ()
+    """More embedders for what is saved from now on, while you change from one to another."""
+    EMBEDDER_TIMEOUT: float = 20.0
+    """Seconds that one call to an embedder may take."""
+    EMBEDDER_ATTEMPTS: int = 6
+    """How often the vectors of a message are tried before they are given up until told to retry."""
+    EMBEDDING_METRIC: str = "cosine"
+    """How vectors are compared: `cosine`, `inner_product` or `euclidean`."""
+    EMBEDDING_INDEX: Mapping[str, int] = field(default_factory=dict)
+    """`m` and `ef_construction` of the HNSW index; pgvector's own are 16 and 64."""
+    EXACT_SEARCH_LIMIT: int = 10_000
+    """In a scope with at most so many vectors the search compares them all; beyond it asks the
+    index."""
     SEARCH_LANGUAGE: str = "english"
     """PostgreSQL's text search configuration. Run `manage.py mastra_reindex` after a change."""
 
@@ -57,6 +72,12 @@ def unknown_settings() -> list[str]:
     """Names in `MASTRA_MEMORY` that mean nothing here."""
     known = {entry.name for entry in fields(AppSettings)}
     return sorted(set(getattr(settings, "MASTRA_MEMORY", {})) - known)
+
+
+def embedding_models() -> list[str]:
+    """The embedders of what is saved from now on, the one that recall uses first."""
+    known = app_settings()
+    return list(dict.fromkeys([known.EMBEDDER, *known.EMBED_ALSO]))
 
 
 def agent_options(agent_id: str | None) -> MemoryOptions:

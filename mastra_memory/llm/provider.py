@@ -1,4 +1,4 @@
-"""Models of providers, through pydantic-ai. Only this module knows it; nobody imports it early."""
+"""Text models of providers, through pydantic-ai; nobody imports this module early."""
 
 import asyncio
 import os
@@ -48,13 +48,14 @@ def answer(request: Request) -> Reply:
     except TimeoutError as error:
         raise ProviderUnavailable(f"{name} gave no answer in time") from error
     except theirs.ModelAPIError as error:
-        kind = ProviderUnavailable if _may_heal(error) else ProviderRefused
+        kind = ProviderUnavailable if may_heal(error) else ProviderRefused
         raise kind(f"{name}: {error.message}") from error
     except (theirs.UserError, theirs.AgentRunError, ImportError, ValueError, TypeError) as error:
         raise ProviderRefused(f"{name}: {error}") from error
 
 
-def _may_heal(error: theirs.ModelAPIError) -> bool:
+def may_heal(error: theirs.ModelAPIError) -> bool:
+    """Whether the same call may succeed a little later."""
     if isinstance(error, _WILL_NOT_HEAL):
         return False
     if isinstance(error, theirs.ModelHTTPError):
@@ -91,34 +92,36 @@ def _output(request: Request) -> Any:
 
 
 def _model(name: str) -> Model:
-    """A model with a client of its own: each call has its own event loop, and closes both."""
-    provider_name, _, model_name = name.partition("/")
-    given = _given(provider_name)
-    provider_name = _NAMES.get(provider_name, provider_name)
+    kind, provider = provider_of(name)
+    if kind == "openai" and "base_url" in _given(name.partition("/")[0]):
+        kind = "openai-chat"  # what most servers behind a URL of one's own speak
+    return infer_model(f"{kind}:{name.partition('/')[2]}", provider_factory=lambda _: provider)
+
+
+def provider_of(name: str) -> tuple[str, Provider[Any]]:
+    """pydantic-ai's word for the provider of `provider/model`, and the provider.
+
+    It has a client of its own: each call has its own event loop, and closes both.
+    """
+    given_name = name.partition("/")[0]
+    given = _given(given_name)
+    known_name = _NAMES.get(given_name, given_name)
     try:
-        kind = infer_provider_class(provider_name)
+        kind = infer_provider_class(known_name)
     except ValueError:
-        return _compatible(provider_name, model_name, given)
-    if provider_name == "openai" and "base_url" in given:
-        provider_name = "openai-chat"  # what most servers behind a URL of one's own speak
-    return infer_model(
-        f"{provider_name}:{model_name}", provider_factory=lambda _: _provider(kind, given)
-    )
+        return "openai-chat", _compatible(known_name, given)
+    provider: Provider[Any] = kind(**given)
+    return known_name, provider
 
 
-def _provider(kind: type[Provider[Any]], given: Mapping[str, str]) -> Provider[Any]:
-    made: Provider[Any] = kind(**given)
-    return made
-
-
-def _compatible(provider_name: str, model_name: str, given: Mapping[str, str]) -> Model:
+def _compatible(provider_name: str, given: Mapping[str, str]) -> Provider[Any]:
     if "base_url" not in given:
         raise ProviderRefused(
             f"Nobody knows a provider {provider_name}. For one that speaks the OpenAI protocol, "
             f"put its base_url into the setting PROVIDERS"
         )
-    provider = import_string(_COMPATIBLE)(provider_name, **given)
-    return infer_model(f"openai-chat:{model_name}", provider_factory=lambda _: provider)
+    provider: Provider[Any] = import_string(_COMPATIBLE)(provider_name, **given)
+    return provider
 
 
 def _given(provider_name: str) -> dict[str, str]:

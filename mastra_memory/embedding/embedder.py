@@ -1,0 +1,189 @@
+"""The port to embedders: ask one for vectors, whoever makes them."""
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from django.utils.module_loading import import_string
+
+from mastra_memory import conf
+from mastra_memory.exceptions import InvalidInput, ProviderRefused, ProviderUnavailable
+
+Vector = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors in the order of their texts, all of one length."""
+
+    vectors: Sequence[Vector]
+    tokens: int = 0
+    """What a provider charges for; 0 for a model on this machine."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of the vectors; 0 when there are none."""
+        return len(self.vectors[0]) if len(self.vectors) else 0
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """What makes vectors. Raises `ProviderUnavailable` and `ProviderRefused`, nothing else."""
+
+    passage_bytes: int
+    """The longest text it takes without cutting it, in bytes of UTF-8."""
+    batch_size: int
+    """How many texts it likes at a time."""
+    is_local: bool
+    """Whether it runs on this machine, costs nothing and needs no network."""
+
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        """Vectors of the texts; some models treat a query differently from a passage."""
+        ...
+
+
+# Each is imported when first asked: a process that embeds nothing loads no model's library.
+_MAKERS = {
+    "local/": "mastra_memory.embedding.local.make",
+    "fastembed/": "mastra_memory.embedding.on_machine.make_fastembed",
+    "sentence-transformers/": "mastra_memory.embedding.on_machine.make_sentence_transformer",
+}
+_REMOTE = "mastra_memory.embedding.provider.make"
+
+RETRY_AFTER = (0.2, 1.0)
+"""Seconds before another attempt when a provider is unavailable."""
+CACHED_QUERIES = 1_000
+
+_lock = threading.Lock()
+_made: dict[str, Embedder] = {}
+_stand_ins: list[Embedder] = []
+_queries: OrderedDict[tuple[str, bytes], Embedded] = OrderedDict()
+
+
+def get_embedder(model: str) -> Embedder:
+    """The embedder of that name, made once in this process.
+
+    `provider/model`, or the dotted path of a class or a function of your own. Raises
+    `InvalidInput` for a name that cannot be one, `ProviderRefused` where a library is missing.
+    """
+    if _stand_ins:
+        return _stand_ins[-1]
+    with _lock:
+        if model not in _made:
+            _made[model] = _make(model)
+        return _made[model]
+
+
+def _make(model: str) -> Embedder:
+    if "/" not in model:
+        return _custom(model)
+    maker = next((path for prefix, path in _MAKERS.items() if model.startswith(prefix)), _REMOTE)
+    made: Embedder = import_string(maker)(model)
+    return made
+
+
+def _custom(path: str) -> Embedder:
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        raise InvalidInput(f"EMBEDDER is neither provider/model nor a dotted path: {error}") from None
+    made = found() if isinstance(found, type) else found
+    return made if isinstance(made, Embedder) else FunctionEmbedder(made)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEmbedder:
+    """An embedder made of a function of a list of texts that answers a list of vectors."""
+
+    function: Callable[[list[str]], Sequence[Vector]]
+    passage_bytes: int = 8_000
+    batch_size: int = 64
+    is_local: bool = True
+
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        """Vectors of the texts."""
+        return Embedded(self.function(list(texts)))
+
+
+def embed_passages(model: str, texts: Sequence[str], *, timeout: float | None = None) -> Embedded:
+    """Vectors of any number of texts, in batches; tries again where that may help.
+
+    With `timeout` there is one attempt that may take so long. Raises `ProviderUnavailable` and
+    `ProviderRefused`.
+    """
+    embedder = get_embedder(model)
+    vectors: list[Vector] = []
+    tokens = 0
+    for start in range(0, len(texts), embedder.batch_size):
+        batch = texts[start : start + embedder.batch_size]
+        made = _embed(embedder, model, batch, query=False, timeout=timeout)
+        vectors += list(made.vectors)
+        tokens += made.tokens
+    return Embedded(vectors, tokens)
+
+
+def embed_query(model: str, texts: Sequence[str]) -> Embedded:
+    """Vectors of the passages of a query; asked again they cost nothing.
+
+    Raises `ProviderUnavailable` and `ProviderRefused`.
+    """
+    key = (model, hashlib.sha256("\0".join(texts).encode()).digest())
+    with _lock:
+        if key in _queries:
+            _queries.move_to_end(key)
+            return Embedded(_queries[key].vectors)
+    made = _embed(get_embedder(model), model, texts, query=True, timeout=None)
+    with _lock:
+        _queries[key] = made
+        if len(_queries) > CACHED_QUERIES:
+            _queries.popitem(last=False)
+    return made
+
+
+def _embed(
+    embedder: Embedder, model: str, texts: Sequence[str], *, query: bool, timeout: float | None
+) -> Embedded:
+    limit = conf.app_settings().EMBEDDER_TIMEOUT if timeout is None else timeout
+    for pause in (*(RETRY_AFTER if timeout is None else ()), None):
+        try:
+            made = embedder.embed(texts, query=query, timeout=limit)
+        except ProviderUnavailable:
+            if pause is None:
+                raise
+            time.sleep(pause)
+        else:
+            _check(model, made, len(texts))
+            return made
+    raise AssertionError("unreachable")
+
+
+def _check(model: str, made: Embedded, expected: int) -> None:
+    lengths = {len(vector) for vector in made.vectors}
+    if len(made.vectors) != expected or len(lengths) != 1 or 0 in lengths:
+        raise ProviderRefused(
+            f"{model} answered {len(made.vectors)} vectors of {sorted(lengths)} dimensions "
+            f"to {expected} texts"
+        )
+
+
+@contextmanager
+def use(embedder: Embedder) -> Iterator[None]:
+    """Have `embedder` make all vectors in this process meanwhile, whatever name is asked."""
+    _stand_ins.append(embedder)
+    forget_queries()
+    try:
+        yield
+    finally:
+        _stand_ins.remove(embedder)
+        forget_queries()
+
+
+def forget_queries(**_: Any) -> None:
+    """Empty the cache of query vectors."""
+    with _lock:
+        _queries.clear()

@@ -1,0 +1,70 @@
+"""Larger embedders on this machine: `fastembed/<model>` and `sentence-transformers/<model>`.
+
+Both libraries are extras. They fetch a model when it is first used, unless the name is a folder.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.exceptions import ProviderRefused
+
+BYTES_A_TOKEN = 3
+"""A token of English is longer, one of Chinese as long: what fits by this count is not cut."""
+FASTEMBED_TOKENS = 512
+
+
+class OnMachine:
+    """A library's model behind the port."""
+
+    is_local = True
+    batch_size = 64
+
+    def __init__(
+        self,
+        tokens: int,
+        passages: Callable[[list[str]], Any],
+        queries: Callable[[list[str]], Any],
+    ) -> None:
+        self.passage_bytes = tokens * BYTES_A_TOKEN
+        self._passages = passages
+        self._queries = queries
+
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        """Vectors of the texts."""
+        made = (self._queries if query else self._passages)(list(texts))
+        return Embedded(list(made))
+
+
+def make_fastembed(name: str) -> OnMachine:
+    """A model of the library fastembed. Raises `ProviderRefused` when it cannot be loaded."""
+    kind = _library("fastembed.TextEmbedding", "fastembed")
+    model = _loaded(name, lambda: kind(name.partition("/")[2]))
+    return OnMachine(FASTEMBED_TOKENS, model.passage_embed, model.query_embed)
+
+
+def make_sentence_transformer(name: str) -> OnMachine:
+    """A model of sentence-transformers. Raises `ProviderRefused` when it cannot be loaded."""
+    kind = _library("sentence_transformers.SentenceTransformer", "sentence-transformers")
+    model = _loaded(name, lambda: kind(name.partition("/")[2]))
+    passages = getattr(model, "encode_document", model.encode)  # both since version 5
+    queries = getattr(model, "encode_query", model.encode)
+    return OnMachine(model.max_seq_length or FASTEMBED_TOKENS, passages, queries)
+
+
+def _library(path: str, extra: str) -> Any:
+    try:
+        return import_string(path)
+    except ImportError as error:
+        raise ProviderRefused(
+            f"This embedder needs the extra: pip install 'django-mastra-memory[{extra}]' ({error})"
+        ) from error
+
+
+def _loaded(name: str, load: Callable[[], Any]) -> Any:
+    try:
+        return load()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ProviderRefused(f"{name} cannot be loaded: {error}") from error

@@ -1,0 +1,76 @@
+"""Cut a text into passages that an embedder takes, at the best borders there are."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+MAX_PASSAGES = 1_000
+"""What follows in a text of many megabytes is not embedded."""
+
+_DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*")
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_SENTENCE = re.compile(r"[.!?…]+[\"')\]”’»]*\s|[。！？｡]+[」』”’）]*|\n")
+_SPACE = re.compile(r"\s")
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+
+
+def cut(text: str, limit: int) -> list[str]:
+    """Passages of at most `limit` bytes of UTF-8; none for a blank text.
+
+    Cut between paragraphs, else sentences, else words, and where a word is longer than a passage,
+    between characters. Base64 data is left out.
+    """
+    text = _DATA_URI.sub(" ", text).strip()
+    if not text:
+        return []
+    if len(text.encode()) <= limit:
+        return [text]
+    found = (passage for passage in map(str.strip, _pieces(text, limit)) if passage)
+    return [passage for passage, _ in zip(found, range(MAX_PASSAGES), strict=False)]
+
+
+def _pieces(text: str, limit: int) -> Iterator[str]:
+    at = 0
+    while at < len(text):
+        end = at + _fitting(text[at : at + limit], limit)
+        if end < len(text):
+            end = _border(text, at, end)
+        yield text[at:end]
+        at = end
+
+
+def _fitting(text: str, limit: int) -> int:
+    """How many characters of the text fit into `limit` bytes; at least one."""
+    raw = text.encode()
+    if len(raw) <= limit:
+        return len(text)
+    return max(1, len(raw[:limit].decode(errors="ignore")))
+
+
+def _border(text: str, start: int, end: int) -> int:
+    """The best place to cut in the second half of what fits."""
+    middle = start + (end - start) // 2
+    for pattern in (_PARAGRAPH, _SENTENCE, _SPACE):
+        last = None
+        for last in pattern.finditer(text, middle, end):
+            pass
+        if last is not None:
+            return last.end()
+    return _character_border(text, middle, end)
+
+
+def _character_border(text: str, middle: int, end: int) -> int:
+    """The last place before `end` that does not cut a character that is made of several."""
+    for at in range(end, middle, -1):
+        if not (_continues(text[at]) or text[at - 1] == "\u200d"):
+            return at
+    return end
+
+
+def _continues(character: str) -> bool:
+    """Whether the character belongs to the one before it: an accent, a skin tone, a joiner."""
+    return (
+        character in _JOINERS
+        or "\U0001f3fb" <= character <= "\U0001f3ff"
+        or unicodedata.category(character).startswith("M")
+    )

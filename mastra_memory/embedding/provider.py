@@ -1,0 +1,53 @@
+"""Embedders of providers, through pydantic-ai; nobody imports this module early."""
+
+import asyncio
+from collections.abc import Sequence
+
+from pydantic_ai import exceptions as theirs
+from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, infer_embedding_model
+
+from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
+from mastra_memory.llm.provider import may_heal, provider_of
+
+
+def make(name: str) -> "ProviderEmbedder":
+    """The embedder `provider/model`; nothing is asked of the provider yet."""
+    return ProviderEmbedder(name)
+
+
+class ProviderEmbedder:
+    """A model behind a provider's address."""
+
+    passage_bytes = 8_000
+    """Providers take about 8,000 tokens, and no token is shorter than a byte."""
+    batch_size = 64
+    is_local = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        """Vectors of the texts. Raises `ProviderUnavailable` and `ProviderRefused`."""
+        try:
+            result = asyncio.run(self._ask(texts, query, timeout))
+        except TimeoutError as error:
+            raise ProviderUnavailable(f"{self.name} gave no answer in {timeout} s") from error
+        except theirs.ModelAPIError as error:
+            kind = ProviderUnavailable if may_heal(error) else ProviderRefused
+            raise kind(f"{self.name}: {error.message}") from error
+        except (theirs.UserError, ImportError, ValueError, TypeError) as error:
+            raise ProviderRefused(f"{self.name}: {error}") from error
+        return Embedded(result.embeddings, result.usage.input_tokens)
+
+    async def _ask(self, texts: Sequence[str], query: bool, timeout: float) -> EmbeddingResult:
+        kind, provider = provider_of(self.name)
+        async with asyncio.timeout(timeout), provider:
+            return await self._model(kind, provider).embed(
+                list(texts), input_type="query" if query else "document"
+            )
+
+    def _model(self, kind: str, provider: object) -> EmbeddingModel:
+        spoken = "openai" if kind == "openai-chat" else kind
+        name = self.name.partition("/")[2]
+        return infer_embedding_model(f"{spoken}:{name}", provider_factory=lambda _: provider)
