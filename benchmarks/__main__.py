@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,8 +65,6 @@ def _release(var_dir: Path) -> None:
 
 
 def _measure(chosen: Sequence[Line], var_dir: Path, kit: Path, token: str) -> dict[str, Any]:
-    from benchmarks import floor
-
     our_database = contenders.database_url(var_dir, contenders.OUR_DATABASE)
     peer_database = contenders.database_url(var_dir, contenders.PEER_DATABASE)
     doom = partial(data.doom, our_database, peer_database)
@@ -77,29 +75,35 @@ def _measure(chosen: Sequence[Line], var_dir: Path, kit: Path, token: str) -> di
             contest = Contest([ours, mastra], doom)
             alone, together = (contest.measure(chosen, n) for n in (1, CONNECTIONS))
     say(f"\n{table.versus(alone, 1)}\n\n{table.versus(together, CONNECTIONS)}\n")
-
-    def of(names: Iterable[str]) -> list[Line]:
-        return [line for line in lines.only(names) if line in chosen]
-
-    cores = os.cpu_count() or 1
-    with contenders.ours(var_dir, token=token) as ours:
-        with_token = Contest([ours], doom, contest.next_number).measure(
-            of(lines.TOKEN_LINES), CONNECTIONS
-        )
-    with contenders.ours(var_dir, workers=cores) as ours:
-        contest = Contest([ours], doom, contest.next_number)
-        on_all_cores = contest.measure(of(lines.READS_AND_SAVES), CONNECTIONS)
-    figures = {
-        "one process": table.medians(together),
-        "with token": table.medians(with_token),
-        f"{cores} processes": table.medians(on_all_cores),
-        "SQL alone, 1 connection": floor.measure(of(lines.READS_AND_SAVES), our_database),
-    }
+    figures = {"one process": table.medians(together)}
+    figures |= _measure_ours(chosen, var_dir, token, contest)
     say(f"\n{table.single(f'ours /s, {CONNECTIONS} connections', figures)}")
     return {
         "lines": table.as_json(together),
         "one_connection": table.as_json(alone),
         "ours": {name.replace(" ", "_"): column for name, column in figures.items()},
+    }
+
+
+def _measure_ours(
+    chosen: Sequence[Line], var_dir: Path, token: str, before: Contest
+) -> dict[str, dict[str, float]]:
+    """Measure what only our server has: tokens, several processes, and the floor below it."""
+    from benchmarks import floor
+
+    guarded = [line for line in lines.only(lines.TOKEN_LINES) if line in chosen]
+    usual = [line for line in lines.only(lines.READS_AND_SAVES) if line in chosen]
+    cores = os.cpu_count() or 1
+    with contenders.ours(var_dir, token=token) as ours:
+        contest = before.continued_by([ours])
+        with_token = contest.measure(guarded, CONNECTIONS)
+    with contenders.ours(var_dir, workers=cores) as ours:
+        on_all_cores = contest.continued_by([ours]).measure(usual, CONNECTIONS)
+    database = contenders.database_url(var_dir, contenders.OUR_DATABASE)
+    return {
+        "with token": table.medians(with_token),
+        f"{cores} processes": table.medians(on_all_cores),
+        "SQL alone, 1 connection": floor.measure(usual, database),
     }
 
 

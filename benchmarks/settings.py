@@ -4,8 +4,13 @@ import os
 
 from benchmarks.contenders import OUR_DATABASE
 from project.settings import *  # noqa: F403
-from project.settings import DATABASES, REST_FRAMEWORK
+from project.settings import DATABASES, MASTRA_MEMORY, REST_FRAMEWORK
 
+# As the agent of Mastra's server that is measured: nothing is embedded, observed or titled there.
+MASTRA_MEMORY |= {
+    "AGENTS": {"test-agent": {}},
+    "OPTIONS": {"lastMessages": 10, "workingMemory": {"enabled": True}},
+}
 DATABASES["default"] |= {"NAME": OUR_DATABASE}
 
 # With BENCH_TOKENS=1 callers need an access token as usual: that is how its cost is measured.
