@@ -133,8 +133,12 @@ def _moment_of(message: Mapping[str, Any]) -> datetime | None:
         raise InvalidInput(f"createdAt {reason}", [Issue("createdAt", reason)]) from None
 
 
-def save_messages(drafts: Sequence[Draft]) -> list[StoredMessage]:
+def save_messages(
+    drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()
+) -> list[StoredMessage]:
     """Insert or replace the messages in one transaction; two statements, whatever the number.
+
+    A third one asks for vectors of the models `embed_for`, where the text has none of them yet.
 
     The threads are locked first, so that a batch stays together. A replaced message keeps its
     first `created_at` and its place. Sorted by time, ties in the order given.
@@ -146,6 +150,7 @@ def save_messages(drafts: Sequence[Draft]) -> list[StoredMessage]:
     with transaction.atomic():
         now = _touch_threads({draft.thread_id: draft.resource_id for draft in drafts})
         saved = _upsert(drafts, now)
+        _ask_for_vectors([draft.id for draft in drafts], embed_for)
     by_id = {draft.id: draft for draft in drafts}
     stored = [
         StoredMessage(
@@ -220,6 +225,22 @@ def _upsert(drafts: Sequence[Draft], now: datetime) -> list[sql.Row]:
     return saved
 
 
+def _ask_for_vectors(message_ids: Sequence[str], models: Sequence[str]) -> None:
+    """Ask for the vectors of texts that have none; a text that has changed has lost its own."""
+    if models:
+        sql.execute(
+            r"""INSERT INTO mastra_memory_embeddingrequest
+                (message_id, thread_id, resource_id, model)
+            SELECT m.id, m.thread_id, m.resource_id, w.model
+            FROM mastra_memory_message m CROSS JOIN unnest(%s::text[]) AS w(model)
+            WHERE m.id = ANY(%s) AND m.text ~ '\S' AND m.signal <> 'system-reminder'
+                AND NOT EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
+                    WHERE e.message_id = m.id AND e.model = w.model)
+            ON CONFLICT (message_id, model) DO NOTHING""",
+            [list(models), list(message_ids)],
+        )
+
+
 def get_messages(
     message_ids: Iterable[str], *, resource_id: str | None = None
 ) -> list[StoredMessage]:
@@ -236,7 +257,9 @@ def get_messages(
     return [StoredMessage(*cells) for cells in found]
 
 
-def update_messages(changes: Sequence[Mapping[str, Any]]) -> list[StoredMessage]:
+def update_messages(
+    changes: Sequence[Mapping[str, Any]], *, embed_for: Sequence[str] = ()
+) -> list[StoredMessage]:
     """Change messages by id: content shallowly merged, its metadata too, other fields replaced.
 
     Fields are `id`, `content`, `role`, `type`, `createdAt`. Unknown ids are skipped; the threads
@@ -253,6 +276,7 @@ def update_messages(changes: Sequence[Mapping[str, Any]]) -> list[StoredMessage]
         drafts = [_changed(places[m.id], m, by_id[m.id]) for m in current]
         _upsert(drafts, times.now())
         _move(drafts)
+        _ask_for_vectors([draft.id for draft in drafts], embed_for)
         return get_messages(by_id)
 
 

@@ -1,0 +1,134 @@
+"""The queue of vectors to be made, which is rows: take some, put them back, ask for more."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mastra_memory import conf, sql
+from mastra_memory.embedding import embedder
+
+MARGIN = 10.0
+"""Seconds beyond the embedder's own time for which a request is taken."""
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 3_600.0
+"""Seconds before the next attempt: doubled each time, up to the longest."""
+LOST = "The process that made the vectors ended before it was done."
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A message whose vectors this process makes now."""
+
+    message_id: str
+    thread_id: str
+    text: str
+    text_hash: bytes
+
+
+def models_due() -> list[str]:
+    """The models for which something can be taken."""
+    found = sql.rows(
+        """SELECT DISTINCT model FROM mastra_memory_embeddingrequest
+        WHERE failed_at IS NULL AND due_at <= clock_timestamp()"""
+    )
+    return [name for (name,) in found]
+
+
+def take(
+    model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = None
+) -> list[Claimed]:
+    """Take up to `limit` requests that are due; nobody else takes them for a while.
+
+    With `scope` (on `r`) take what is asked for there, due or taken by another, but nothing that
+    failed before.
+    """
+    known = conf.app_settings()
+    calls = 1 if embedder.get_embedder(model).is_local else 1 + len(embedder.RETRY_AFTER)
+    seconds = known.EMBEDDER_TIMEOUT * calls + MARGIN
+    where = scope or sql.Where()
+    where.add("r.error = ''" if scope else "r.due_at <= clock_timestamp()")
+    where.add("r.attempts < %s", known.EMBEDDER_ATTEMPTS)
+    found = sql.rows(
+        f"""UPDATE mastra_memory_embeddingrequest q SET claim = %s, attempts = q.attempts + 1,
+            due_at = clock_timestamp() + make_interval(secs => %s)
+        FROM mastra_memory_message m
+        WHERE m.id = q.message_id AND q.id IN (
+            SELECT r.id FROM mastra_memory_embeddingrequest r
+            WHERE r.model = %s AND r.failed_at IS NULL AND {where}
+            ORDER BY r.due_at, r.id LIMIT %s FOR UPDATE SKIP LOCKED)
+        RETURNING m.id, m.thread_id, m.text, sha256(convert_to(m.text, 'UTF8'))""",
+        [claim, seconds, model, *where.params, limit],
+    )
+    return [Claimed(*cells) for cells in found]
+
+
+def put_back(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
+    """Note a failure; try again later, and after the last attempt only when told to."""
+    sql.execute(
+        """UPDATE mastra_memory_embeddingrequest SET claim = NULL, error = left(%s, 2000),
+            due_at = clock_timestamp()
+                + make_interval(secs => least(%s * 2 ^ (greatest(attempts, 1) - 1), %s)),
+            failed_at = CASE WHEN attempts >= %s THEN clock_timestamp() END
+        WHERE claim = %s AND message_id = ANY(%s)""",
+        [
+            *(reason, FIRST_PAUSE, LONGEST_PAUSE),
+            *(conf.app_settings().EMBEDDER_ATTEMPTS, claim, list(message_ids)),
+        ],
+    )
+
+
+def release(claim: uuid.UUID) -> None:
+    """Give back what is still taken, for anybody to take in a second."""
+    sql.execute(
+        """UPDATE mastra_memory_embeddingrequest SET claim = NULL,
+            attempts = greatest(attempts - 1, 0),
+            due_at = clock_timestamp() + interval '1 second' WHERE claim = %s""",
+        [claim],
+    )
+
+
+def give_up_lost() -> int:
+    """Mark what was taken as often as is allowed and never came back. Returns how many."""
+    return sql.execute(
+        """UPDATE mastra_memory_embeddingrequest SET claim = NULL, failed_at = clock_timestamp(),
+            error = CASE WHEN error = '' THEN %s ELSE error END
+        WHERE failed_at IS NULL AND attempts >= %s AND due_at < clock_timestamp()""",
+        [LOST, conf.app_settings().EMBEDDER_ATTEMPTS],
+    )
+
+
+def retry_failed() -> int:
+    """Try again whatever failed, from the first attempt on. Returns how many."""
+    return sql.execute(
+        """UPDATE mastra_memory_embeddingrequest SET attempts = 0, error = '', failed_at = NULL,
+            due_at = clock_timestamp(), claim = NULL
+        WHERE failed_at IS NOT NULL OR (error <> '' AND due_at > clock_timestamp())"""
+    )
+
+
+def ask(model: str, *, everything: bool = False, again: bool = False) -> int:
+    """Ask for vectors of `model` where they are missing. Returns for how many messages.
+
+    For the messages that have vectors of any model; with `everything`, for all that have a text.
+    `again` asks even where the vectors are there.
+    """
+    where = sql.Where()
+    where.add(EMBEDDABLE)
+    if not everything:
+        where.add("""EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
+            WHERE e.message_id = m.id)""")
+    if not again:
+        where.add(
+            """NOT EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
+            WHERE e.message_id = m.id AND e.model = %s)""",
+            model,
+        )
+    return sql.execute(
+        f"""INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)
+        SELECT m.id, m.thread_id, m.resource_id, %s FROM mastra_memory_message m WHERE {where}
+        ON CONFLICT (message_id, model) DO NOTHING""",
+        [model, *where.params],
+    )
+
+
+EMBEDDABLE = r"m.text ~ '\S' AND m.signal <> 'system-reminder'"
+"""Messages with words for people. The statement that saves them says the same."""
