@@ -117,3 +117,17 @@ def mark_undone(change: ThreadChange, by: Any) -> None:
             message_id=change.message_id,
         ),
     )
+
+
+def count_all(thread_ids: Sequence[str]) -> dict[str, int]:
+    """What hangs on these threads and goes with them, by the plural of its name."""
+    kept: dict[str, int] = {str(Thread._meta.verbose_name_plural): len(thread_ids)}
+    for relation in Thread._meta.related_objects:
+        rows = relation.related_model._default_manager.filter(
+            **{f"{relation.field.name}__in": thread_ids}
+        )
+        if relation.field.null and relation.related_model._meta.model_name == "modelusage":
+            continue  # the numbers stay when their thread goes
+        if count := rows.count():
+            kept[str(relation.related_model._meta.verbose_name_plural)] = count
+    return kept

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db.models import F, Q, QuerySet
 
+from mastra_memory.cloning import MessageSelection
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review.filters import HasFailedTool
 from mastra_memory.review.finding import match
@@ -103,3 +104,9 @@ def list_matching(thread_id: str, words: str, language: str) -> list[str]:
 def _ids(messages: QuerySet[Message], limit: int = 500) -> list[str]:
     ordered = messages.order_by("created_at", "sequence")
     return list(ordered.values_list("pk", flat=True)[:limit])
+
+
+def selection_up_to(message: Message) -> MessageSelection:
+    """A thread's messages up to and with this one, for a clone."""
+    earlier = Message.objects.filter(thread_id=message.thread_id).filter(_before(message))
+    return MessageSelection(message_ids=[*earlier.values_list("pk", flat=True), message.pk])

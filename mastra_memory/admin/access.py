@@ -1,0 +1,40 @@
+"""Who may see and do what in the admin."""
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
+
+from mastra_memory import conf, redaction
+from mastra_memory.models import Thread
+
+APP = "mastra_memory"
+
+
+def may(user: Any, right: str) -> bool:
+    """Whether the user has a right of this app: `review_thread`, `edit_transcript`, ..."""
+    return bool(user.has_perm(f"{APP}.{right}"))
+
+
+def visible_threads(request: HttpRequest) -> QuerySet[Thread]:
+    """The threads that this member of staff may see: all, unless the host narrows them."""
+    threads = Thread.objects.all()
+    if not may(request.user, "view_thread"):
+        return threads.none()
+    hook = conf.app_settings().ADMIN_THREADS
+    return import_string(hook)(request, threads) if hook else threads
+
+
+def of_visible_threads(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Rows that belong to a thread, or to the resource of one, narrowed to the visible ones."""
+    if not conf.app_settings().ADMIN_THREADS:
+        return rows if may(request.user, "view_thread") else rows.none()
+    threads = visible_threads(request).order_by()
+    of_resource = Q(thread__isnull=True, resource_id__in=threads.values("resource_id"))
+    return rows.filter(Q(thread__in=threads.values("pk")) | of_resource)
+
+
+def mask_of(user: Any) -> redaction.Mask:
+    """How texts are shown to this user."""
+    return redaction.as_is if may(user, "view_personal_data") else redaction.mask()

@@ -1,0 +1,73 @@
+"""What all our admin pages have in common: a strict content security policy, and being read-only."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponseBase
+from django.templatetags.static import static
+from django.urls import URLPattern
+
+from mastra_memory import conf
+
+View = Callable[..., HttpResponseBase]
+
+
+def static_root() -> str:
+    """The address under which static files lie."""
+    return static("mastra_memory/").removesuffix("mastra_memory/")
+
+
+def policy() -> str:
+    """No inline scripts or styles, nothing from elsewhere; static files from where they lie."""
+    parts = urlsplit(static_root())
+    files = f"'self' {parts.scheme}://{parts.netloc}" if parts.netloc else "'self'"
+    return (
+        f"default-src 'none'; script-src {files}; style-src {files}; img-src {files} data:; "
+        f"font-src {files}; connect-src 'self'; form-action 'self'; frame-ancestors 'self'; "
+        "base-uri 'none'"
+    )
+
+
+def secured(view: View) -> View:
+    """The view with our policy, unless it set one itself."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        if conf.app_settings().CONTENT_SECURITY_POLICY:
+            response.headers.setdefault("Content-Security-Policy", policy())
+        response.headers.setdefault("Referrer-Policy", "same-origin")
+        return response
+
+    return wrapped
+
+
+class MemoryAdmin(admin.ModelAdmin):
+    """A model admin whose every page is secured."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Django's pages and our own, all with the policy."""
+        patterns = super().get_urls()
+        for pattern in patterns:
+            pattern.callback = secured(pattern.callback)
+        return patterns
+
+
+class ReadOnlyAdmin(MemoryAdmin):
+    """Rows that people read and do not change here."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody adds."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody changes."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody deletes."""
+        return False

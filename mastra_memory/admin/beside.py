@@ -1,0 +1,125 @@
+"""What stands beside a conversation: review, notes, rubric, memory, clones, cost, history."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from mastra_memory.admin import access, memory_panel
+from mastra_memory.admin.conversation import address
+from mastra_memory.admin.list_filters import reviewers
+from mastra_memory.admin.markdown import harmless, render
+from mastra_memory.admin.pictures import Tree, draw_tree
+from mastra_memory.admin.timeline import pretty
+from mastra_memory.models import (
+    ModelUsage,
+    ObservationalRecord,
+    Review,
+    ReviewNote,
+    Tag,
+    Thread,
+    ThreadChange,
+    WorkingMemory,
+)
+from mastra_memory.review import desk, history, lineage, notes, rubric
+
+OTHER_THREADS = 6
+KNOWN_TAGS = 200
+
+
+def panels(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]) -> dict[str, Any]:
+    """Everything the page needs beside the messages."""
+    user, mask = request.user, access.mask_of(request.user)
+    visible = access.visible_threads(request)
+    return {
+        **_review(request, thread, visible),
+        "thread_notes": [note for note in all_notes if not note.message_id],
+        "note_count": len(all_notes),
+        "questions": rubric.list_questions(thread.pk, user),
+        "others_here": notes.others_here(thread.pk, user),
+        "other_threads": _siblings(thread, visible, mask),
+        "metadata_text": pretty(thread.metadata, mask),
+        "memories": [memory_panel.panel(request, row) for row in _memories(thread)],
+        "observations": _observations(request, thread),
+        "tree": _tree(thread, visible, mask),
+        "usage": ModelUsage.objects.of_thread(thread.pk).totals(),
+        **_history(thread, mask),
+    }
+
+
+def _review(request: HttpRequest, thread: Thread, visible: QuerySet[Thread]) -> dict[str, Any]:
+    review = desk.get_review(thread.pk)
+    queue = desk.queue_of(request.user, visible)
+    following = desk.next_of(queue, thread.pk)
+    return {
+        "review": review,
+        "statuses": Review.Status.choices,
+        "priorities": Review.Priority.choices,
+        "assignees": reviewers() if access.may(request.user, "review_thread") else [],
+        "tags": desk.list_tags(thread.pk),
+        "known_tags": Tag.objects.values_list("name", flat=True)[:KNOWN_TAGS],
+        "queue_length": len(queue),
+        "next_href": address(following) if following else "",
+    }
+
+
+def _siblings(thread: Thread, visible: QuerySet[Thread], mask: Any) -> list[tuple[str, str, Any]]:
+    same = visible.of_resource(thread.resource_id).exclude(pk=thread.pk)  # type: ignore[attr-defined]
+    newest = same.order_by("-updated_at", "-pk").only("pk", "title", "updated_at")
+    return [
+        (address(other.pk), harmless(mask(other.title)) or other.pk, other.updated_at)
+        for other in newest[:OTHER_THREADS]
+    ]
+
+
+def _memories(thread: Thread) -> list[WorkingMemory]:
+    own = WorkingMemory.objects.filter(thread=thread)
+    shared = WorkingMemory.objects.filter(resource_id=thread.resource_id, thread__isnull=True)
+    return [*own, *shared]
+
+
+def _observations(request: HttpRequest, thread: Thread) -> list[dict[str, Any]]:
+    mask = access.mask_of(request.user)
+    own = ObservationalRecord.objects.about_thread(thread.pk)
+    shared = ObservationalRecord.objects.about_resource(thread.resource_id)
+    heads = [records.newest_first().first() for records in (own, shared)]
+    return [
+        {"record": head, "html": render(mask(head.active_observations[:50_000]))}
+        for head in heads
+        if head is not None
+    ]
+
+
+def _tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:
+    """The clones around the thread; None for a thread that has none and is none."""
+    if thread.clone_source_id is None and not Thread.objects.clones_of(thread.pk).exists():
+        return None
+    family = lineage.family_of(thread, visible)
+    named = [
+        (pk, harmless(mask(title)) or pk, depth, gone) for pk, title, depth, gone in family.members
+    ]
+    return draw_tree(named, thread.pk, family.more)
+
+
+def _history(thread: Thread, mask: Any) -> dict[str, Any]:
+    changes = history.list_changes(thread.pk)
+    undoable = history.find_undoable(thread.pk)
+    return {
+        "changes": [_change(change, mask) for change in changes],
+        "undoable": undoable.get_kind_display() if undoable else "",
+    }
+
+
+def _change(change: ThreadChange, mask: Any) -> dict[str, Any]:
+    return {
+        "change": change,
+        "author": change.author.get_username() if change.author else "",
+        "before": _short(change.before, mask),
+        "after": _short(change.after, mask),
+    }
+
+
+def _short(value: Any, mask: Any) -> str:
+    text = pretty(value, mask)
+    return text if len(text) <= 600 else text[:600] + " …"

@@ -1,0 +1,116 @@
+"""What is done to many threads at once: status, assignee, tag, export, deletion."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as __
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from mastra_memory.admin import access
+from mastra_memory.admin.list_filters import reviewers
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.models import Review, Tag, Thread
+from mastra_memory.review import desk
+
+LIMIT = 1_000
+"""Threads that one review action changes."""
+SHOWN = 20
+
+
+def _status_action(status: str, label: Any) -> Callable[..., Any]:
+    @admin.action(description=_("Set status: %(status)s"), permissions=["review"])
+    def act(model_admin: Any, request: HttpRequest, threads: QuerySet[Thread]) -> None:
+        ids = _ids(request, threads)
+        count = desk.change_reviews(ids, by=request.user, status=status)
+        _tell(request, count)
+
+    act.__name__ = f"status_{status}"
+    act.short_description = _("Set status: %(status)s") % {"status": label}  # type: ignore[attr-defined]
+    return act
+
+
+def _ids(request: HttpRequest, threads: QuerySet[Thread], limit: int = LIMIT) -> list[str]:
+    ids = list(threads.order_by("-updated_at", "-pk").values_list("pk", flat=True)[: limit + 1])
+    if len(ids) > limit:
+        told = __("Only the newest %d of these conversations were taken.")
+        messages.warning(request, told % limit)
+    return ids[:limit]
+
+
+def _tell(request: HttpRequest, count: int) -> None:
+    told = ngettext("%d conversation was changed.", "%d conversations were changed.", count)
+    messages.success(request, told % count)
+
+
+class BulkActions:
+    """The actions of the thread list. Each asks for its right; scoped staff see only their own."""
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """One action a status beside the others, in the order of a reviewer's day."""
+        actions = super().get_actions(request)  # type: ignore[misc]
+        if access.may(request.user, "review_thread"):
+            for status, label in Review.Status.choices:
+                act = _status_action(status, label)
+                name = act.__name__
+                actions[name] = (act, name, act.short_description)  # type: ignore[attr-defined]
+        return actions
+
+    actions = ["assign_to_me", "assign", "tag"]
+
+    def has_review_permission(self, request: HttpRequest) -> bool:
+        """Who may review."""
+        return access.may(request.user, "review_thread")
+
+    @admin.action(description=_("Assign to me"), permissions=["review"])
+    def assign_to_me(self, request: HttpRequest, threads: QuerySet[Thread]) -> None:
+        """All of them are mine now."""
+        ids = _ids(request, threads)
+        _tell(request, desk.change_reviews(ids, by=request.user, assignee_id=request.user.pk))
+
+    @admin.action(description=_("Assign to…"), permissions=["review"])
+    def assign(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
+        """Ask for a person, then assign."""
+        if "chosen" not in request.POST:
+            people = [(str(user.pk), user.get_username()) for user in reviewers()]
+            choices = [("", __("nobody")), *people]
+            return self._ask(request, threads, "assign", __("Assign to…"), choices=choices)
+        chosen = request.POST["chosen"]
+        person = reviewers().filter(pk=chosen).first() if chosen.isdigit() else None
+        ids = _ids(request, threads)
+        assignee = person.pk if person else None
+        _tell(request, desk.change_reviews(ids, by=request.user, assignee_id=assignee))
+        return None
+
+    @admin.action(description=_("Add a tag…"), permissions=["review"])
+    def tag(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
+        """Ask for a tag, then put it on."""
+        if "chosen" not in request.POST:
+            known = list(Tag.objects.values_list("name", flat=True)[:200])
+            return self._ask(request, threads, "tag", __("Add a tag…"), known=known)
+        _tell(
+            request, desk.add_tag(_ids(request, threads), request.POST["chosen"], by=request.user)
+        )
+        return None
+
+    def _ask(
+        self, request: HttpRequest, threads: QuerySet[Thread], action: str, title: str, **more: Any
+    ) -> HttpResponse:
+        """A page that shows which threads are meant and asks what is missing."""
+        mask = access.mask_of(request.user)
+        shown = [harmless(mask(str(thread)))[:120] for thread in threads[:SHOWN]]
+        context = {
+            **self.admin_site.each_context(request),  # type: ignore[attr-defined]
+            "opts": self.opts,  # type: ignore[attr-defined]
+            "title": title,
+            "action": action,
+            "shown": shown,
+            "selected": request.POST.getlist(admin.helpers.ACTION_CHECKBOX_NAME),
+            "select_across": request.POST.get("select_across", "0"),
+            **more,
+        }
+        return TemplateResponse(request, "admin/mastra_memory/thread/bulk.html", context)

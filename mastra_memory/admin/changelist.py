@@ -1,0 +1,96 @@
+"""The thread list on a big table: bounded counts, search through the index, one look a page."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from mastra_memory.admin import access
+from mastra_memory.admin.markdown import marked
+from mastra_memory.models import Thread
+from mastra_memory.review import finding
+
+COUNTED = 1_000
+"""Lists are counted up to here; the page then says "more than"."""
+
+
+class BoundedPaginator(Paginator):
+    """Counts no further than it must."""
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows, at most `COUNTED`."""
+        rows: Any = self.object_list
+        return rows.order_by().values("pk")[: COUNTED + 1].count()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the list shows beside the thread's own columns."""
+
+    messages: str
+    role: str
+    preview: str
+    passage: str
+    """HTML with the found words marked; empty when nothing was searched for."""
+    passage_id: str
+
+
+class ThreadChangeList(ChangeList):
+    """Django's list, with what a reviewer wants to see of each thread."""
+
+    found: finding.Found | None = None
+
+    def get_results(self, request: HttpRequest) -> None:
+        """One page, and then one statement each for glances, tags and passages."""
+        super().get_results(request)
+        self.counted_all = self.result_count <= COUNTED
+        threads = list(self.result_list)
+        mask = access.mask_of(request.user)
+        glances = finding.glance([thread.pk for thread in threads])
+        self.found = getattr(request, "found_threads", None)
+        passages = self._passages([thread.pk for thread in threads], mask)
+        for thread in threads:
+            glance = glances[thread.pk]
+            hit = (self.found.messages.get(thread.pk) if self.found else None) or ""
+            thread.row = Row(
+                messages=_number(glance.messages),
+                role=glance.role,
+                preview=mask(glance.preview),
+                passage=passages.get(hit, ""),
+                passage_id=hit,
+            )
+            thread.shown_title = mask(thread.title)
+        self.result_list = threads
+
+    def _passages(self, thread_ids: list[str], mask: Any) -> dict[str, str]:
+        if self.found is None:
+            return {}
+        hits = [self.found.messages.get(pk) for pk in thread_ids]
+        wanted = [hit for hit in hits if hit]
+        found = finding.passages(wanted, self.query, mask) if wanted else {}
+        return {pk: marked(passage) for pk, passage in found.items()}
+
+
+def _number(count: int) -> str:
+    return f"{count}+" if count >= finding.COUNT_LIMIT else str(count)
+
+
+def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
+    """The threads that hold the words; the hits stay with the request for the page to show."""
+    found = finding.find_by_words(threads, words)
+    request.found_threads = found  # type: ignore[attr-defined]
+    return threads.filter(pk__in=list(found.messages))
+
+
+def tag_list(names: list[str]) -> SafeString:
+    """Tags as links to all threads that carry them."""
+    cells = ((urlencode({"tag": name}), name) for name in names)
+    return format_html_join(" ", '<a class="mm-tag" href="?{}">{}</a>', cells)

@@ -1,0 +1,156 @@
+"""The conversation page: which messages, and what stands beside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest
+from django.urls import reverse
+
+from mastra_memory import conf
+from mastra_memory.admin import access, timeline
+from mastra_memory.admin.base import static_root
+from mastra_memory.admin.timeline import Entry, Lens
+from mastra_memory.models import Message, ReviewNote, Thread
+from mastra_memory.review import notes, reading
+from mastra_memory.review.reading import Page
+
+
+def address(thread_id: str, **query: str) -> str:
+    """The page of a thread."""
+    path = reverse("admin:mastra_memory_thread_change", args=[quote(thread_id)])
+    given = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A place in the conversation that the page can take one to."""
+
+    kind: str
+    count: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The messages on the page, and the ways out of it."""
+
+    entries: Sequence[Entry]
+    earlier: str
+    """Address of what comes before; empty at the beginning."""
+    later: str
+    newest: str
+    oldest: str
+    jumps: Sequence[Jump]
+    find: str
+    found: int
+    newest_message: Message | None
+
+
+def read(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]) -> Timeline:
+    """The page that the address asks for: around `at`, after `after`, before `before`, or the
+    first unread messages, or the end.
+    """
+    asked = request.GET
+    find = asked.get("find", "").strip()
+    read_up_to = notes.read_up_to(thread.pk, request.user)
+    matching = _matching(thread.pk, find)
+    at = asked.get("at", "") or (matching[-1] if matching else "")
+    page = _page(thread.pk, at, asked.get("before", ""), asked.get("after", ""), asked.get("from"))
+    lens = Lens(
+        mask=access.mask_of(request.user),
+        notes=all_notes,
+        target=at,
+        read_up_to=read_up_to,
+        matching=frozenset(matching),
+        shown_paths=(static_root(),),
+    )
+    entries = timeline.entries(page.messages, lens)
+    first, last = _ends(page)
+    keep = {"find": find}
+    part = "part" in asked
+    return Timeline(
+        entries=entries,
+        earlier=_link(thread, page.has_earlier and not (part and "after" in asked), before=first)
+        if first
+        else "",
+        later=_link(thread, page.has_later and not (part and "before" in asked), after=last)
+        if last
+        else "",
+        newest=address(thread.pk, **keep),
+        oldest=address(thread.pk, **{**keep, "from": "start"}),
+        jumps=_jumps(thread, at, read_up_to, all_notes, matching, find),
+        find=find,
+        found=len(matching),
+        newest_message=page.messages[-1] if page.messages and not page.has_later else None,
+    )
+
+
+def _link(thread: Thread, wanted: bool, **query: str) -> str:
+    return address(thread.pk, **query) if wanted else ""
+
+
+def _ends(page: Page) -> tuple[str, str]:
+    return (page.messages[0].pk, page.messages[-1].pk) if page.messages else ("", "")
+
+
+def _page(thread_id: str, at: str, before: str, after: str, start: str | None) -> Page:
+    if before and (message := reading.find_message(thread_id, before)):
+        return reading.page_before(message)
+    if after and (message := reading.find_message(thread_id, after)):
+        return reading.page_after(message)
+    if at and (message := reading.find_message(thread_id, at)):
+        return reading.page_around(message)
+    if start == "start":
+        return reading.oldest_page(thread_id)
+    return reading.newest_page(thread_id)
+
+
+def _matching(thread_id: str, find: str) -> list[str]:
+    if not find:
+        return []
+    return reading.list_matching(thread_id, find, conf.app_settings().SEARCH_LANGUAGE)
+
+
+def _jumps(
+    thread: Thread,
+    at: str,
+    read_up_to: Any,
+    all_notes: Sequence[ReviewNote],
+    matching: Sequence[str],
+    find: str,
+) -> list[Jump]:
+    jumps = []
+    unread = reading.find_unread(thread.pk, read_up_to) if read_up_to else None
+    if unread:
+        jumps.append(Jump("unread", 0, address(thread.pk, at=unread)))
+    noted = reading.list_noted(thread.pk) if any(n.message_id for n in all_notes) else []
+    for kind, ids in (
+        ("note", noted),
+        ("error", reading.list_failed(thread.pk)),
+        ("match", matching),
+    ):
+        if ids:
+            jumps.append(Jump(kind, len(ids), address(thread.pk, at=_next(ids, at), find=find)))
+    return jumps
+
+
+def _next(ids: Sequence[str], at: str) -> str:
+    """The one after the message one is at, round to the beginning."""
+    if at in ids:
+        return ids[(list(ids).index(at) + 1) % len(ids)]
+    return ids[0]
+
+
+PRINTED = 1_000
+"""Messages that go on paper."""
+
+
+def whole(request: HttpRequest, thread: Thread) -> dict[str, Any]:
+    """The conversation from its beginning, as far as it is printed."""
+    page = reading.oldest_page(thread.pk, size=PRINTED)
+    lens = Lens(mask=access.mask_of(request.user))
+    return {"entries": timeline.entries(page.messages, lens), "cut": page.has_later}

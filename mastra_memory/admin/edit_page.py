@@ -1,0 +1,86 @@
+"""The editor: one text, with preview, the place of a fault, and a warning when others were faster."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+from django.utils.translation import gettext as _
+
+from mastra_memory import pieces
+from mastra_memory.admin import access, editing
+from mastra_memory.admin.markdown import render
+from mastra_memory.admin.timeline import pretty
+from mastra_memory.exceptions import InvalidInput, Outdated
+from mastra_memory.models import Message, Thread
+from mastra_memory.redaction import as_is
+from mastra_memory.review import reading
+
+LONGEST_PREVIEW = 20_000
+
+
+def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, Any]:
+    """Save, and give the message to go back to (or nothing); else what the page is to show."""
+    message = _message(request, thread, what)
+    shown = _current(thread, message, what)
+    if access.mask_of(request.user)(shown) != shown:
+        # What this person may see is masked: saving it would write the mask over the data.
+        raise PermissionDenied(_("Masked text cannot be edited."))
+    page: dict[str, Any] = {
+        "what": what,
+        "message": message,
+        "heading": {"title": _("Title"), "metadata": _("Metadata"), "message": _("Message")}[what],
+        "text": shown,
+        "was": editing.fingerprint(_value(thread, message, what)),
+    }
+    if request.method != "POST":
+        return page
+    page["text"] = text = request.POST.get("text", "").replace("\r\n", "\n")
+    if "preview" in request.POST:
+        return page | {"preview": render(text[:LONGEST_PREVIEW]), "was": request.POST.get("was")}
+    try:
+        _save(request, thread, message, what, text)
+    except InvalidInput as fault:
+        return page | {"fault": str(fault), "was": request.POST.get("was", "")}
+    except Outdated:
+        return page | {"theirs": shown}
+    return message.pk if message else ""
+
+
+def _message(request: HttpRequest, thread: Thread, what: str) -> Message | None:
+    if what not in ("title", "metadata", "message"):
+        raise Http404
+    if what != "message":
+        return None
+    message = reading.find_message(thread.pk, request.GET.get("message", ""))
+    if message is None:
+        raise Http404
+    return message
+
+
+def _value(thread: Thread, message: Message | None, what: str) -> Any:
+    if message is not None:
+        return message.content
+    return thread.title if what == "title" else thread.metadata
+
+
+def _current(thread: Thread, message: Message | None, what: str) -> str:
+    if message is not None:
+        return pieces.plain_text(message.content)
+    return thread.title if what == "title" else pretty_whole(thread.metadata)
+
+
+def pretty_whole(value: Any) -> str:
+    """The JSON to edit, never cut."""
+    return pretty(value if value is not None else {}, as_is, longest=None)
+
+
+def _save(
+    request: HttpRequest, thread: Thread, message: Message | None, what: str, text: str
+) -> None:
+    was, by = request.POST.get("was", ""), request.user
+    if message is not None:
+        editing.change_text(message, text, was=was, by=by)
+    elif what == "title":
+        editing.change_title(thread.pk, text, was=was, by=by)
+    else:
+        editing.change_metadata(thread.pk, editing.read_metadata(text), was=was, by=by)

@@ -1,0 +1,52 @@
+"""What a message holds, by itself: files and long texts, loaded when somebody asks for them."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.http import content_disposition_header
+
+from mastra_memory import pieces
+from mastra_memory.admin import access
+from mastra_memory.admin.timeline import RASTER
+from mastra_memory.models import Message, Thread
+
+SANDBOX = "default-src 'none'; sandbox"
+
+
+def _content(thread: Thread, sequence: int) -> Any:
+    found = Message.objects.filter(thread=thread, sequence=sequence).values_list("content")
+    content = found.first()
+    if content is None:
+        raise Http404
+    return content[0]
+
+
+def answer(request: HttpRequest, thread: Thread, sequence: int, index: int) -> HttpResponse:
+    """The file: a picture of a known kind is shown, anything else is a download."""
+    found = pieces.file_bytes(_content(thread, sequence), index)
+    if found is None:
+        raise Http404
+    data, mime_type, name = found
+    shown = mime_type.lower() in RASTER
+    response = HttpResponse(data, mime_type.lower() if shown else "application/octet-stream")
+    header = content_disposition_header(not shown, name or "file")
+    if header:
+        response["Content-Disposition"] = header
+    return _guarded(response)
+
+
+def answer_text(request: HttpRequest, thread: Thread, sequence: int, index: int) -> HttpResponse:
+    """A text in full, masked for this reader, as plain text and nothing else."""
+    found = pieces.pieces_of(_content(thread, sequence))
+    texts = [piece.text for piece in found if isinstance(piece, pieces.Text)]
+    if not 0 <= index < len(texts):
+        raise Http404
+    text = access.mask_of(request.user)(texts[index])
+    return _guarded(HttpResponse(text, "text/plain; charset=utf-8"))
+
+
+def _guarded(response: HttpResponse) -> HttpResponse:
+    response["Content-Security-Policy"] = SANDBOX
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, max-age=3600"
+    return response

@@ -1,0 +1,76 @@
+"""Working memory: the text as it is now, and every text it was before."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseBase
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.admin import access, memory_panel
+from mastra_memory.admin.base import ReadOnlyAdmin
+from mastra_memory.admin.changelist import BoundedPaginator
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.models import WorkingMemory
+
+
+@admin.register(WorkingMemory)
+class WorkingMemoryAdmin(ReadOnlyAdmin):
+    """Texts of visible threads and resources; changed on the page of one, with its revisions."""
+
+    list_filter = ["scope"]
+    search_fields = ["=thread__id", "=resource_id"]
+    search_help_text = _("The id of a thread or a resource")
+    ordering = ["-pk"]
+    sortable_by: list[str] = []
+    list_select_related = ["thread"]
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    change_form_template = "admin/mastra_memory/working_memory.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[WorkingMemory]:
+        """What belongs to visible threads."""
+        return access.of_visible_threads(request, super().get_queryset(request))
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """The columns, texts masked for this reader."""
+        mask = access.mask_of(request.user)
+
+        @admin.display(description=_("about"))
+        def name(row: WorkingMemory) -> str:
+            return harmless(mask(str(row.thread or row.resource_id)))[:100]
+
+        @admin.display(description=_("text"))
+        def beginning(row: WorkingMemory) -> str:
+            return harmless(mask(row.content[:2_000]))[:120]
+
+        return [name, "scope", beginning, "version", "updated_at"]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponseBase:
+        """The text, an editor for those who may edit, and the revisions with their differences."""
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if request.method == "POST":
+            return memory_panel.change(request, row, back=request.path)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Working memory"),
+            "opts": self.opts,
+            "original": row,
+            "memory": memory_panel.panel(request, row),
+            "can_edit": access.may(request.user, "edit_transcript"),
+            "action": request.path,
+        }
+        return TemplateResponse(request, self.change_form_template, context)
