@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from mastra_memory import times
 from mastra_memory.exceptions import InvalidInput
@@ -22,10 +22,15 @@ def records_of(
     scope: str, *, thread_id: str | None, resource_id: str | None
 ) -> QuerySet[ObservationalRecord]:
     """All generations of a thread, or in resource scope of a resource."""
-    records = ObservationalRecord.objects.prefetch_related("chunks")
+    records = _with_chunks(ObservationalRecord.objects.all())
     if scope == Scope.THREAD:
         return records.about_thread(thread_id) if thread_id else records.none()
     return records.about_resource(resource_id) if resource_id else records.none()
+
+
+def _with_chunks(records: QuerySet[ObservationalRecord]) -> QuerySet[ObservationalRecord]:
+    in_order = ObservationChunk.objects.order_by("position")
+    return records.prefetch_related(Prefetch("chunks", in_order))
 
 
 def find_head(
@@ -126,7 +131,7 @@ def _head_about(thread_id: str, resource_id: str) -> ObservationalRecord | None:
     about_thread = ObservationalRecord.objects.about_thread(thread_id)
     about_resource = ObservationalRecord.objects.about_resource(resource_id)
     both = (about_thread | about_resource).order_by("-scope", "-generation_count")
-    return both.prefetch_related("chunks").first()
+    return _with_chunks(both).first()
 
 
 def _become_copy(record: ObservationalRecord, clone_id: str, resource_id: str) -> None:

@@ -1,0 +1,97 @@
+"""Every route of the API, with a request that names somebody's data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mastra_memory.api.urls import urlpatterns
+from tests.calling import Answer, Api, dumped
+from tests.factories import Json, text_content
+
+OWN = frozenset({200})
+"""The caller's own resource stands in for the one named."""
+REFUSED = frozenset({403})
+
+
+@dataclass(frozen=True)
+class Named:
+    """Whose data a request names."""
+
+    resource_id: str
+    thread_id: str
+    message_id: str
+
+
+@dataclass(frozen=True)
+class Route:
+    """A request; `<resource>`, `<thread>` and `<message>` stand for the names."""
+
+    query: Json | None = None
+    body: Any = None
+    foreign: frozenset[int] = REFUSED
+    """What a caller gets who names another's data."""
+    unscoped_only: bool = False
+    names_nobody: bool = False
+
+    def send(self, api: Api, key: str, named: Named, accept: str = "application/json") -> Answer:
+        """Send the request as this user."""
+        method, path = key.split(" ", 1)
+        return api.send(
+            method,
+            _filled(path, named),
+            dumped(_filled(self.body, named)),
+            query=_filled(self.query, named),
+            headers={"accept": accept},
+        )
+
+
+def _filled(value: Any, named: Named) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(part, named) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_filled(part, named) for part in value]
+    if isinstance(value, str):
+        value = value.replace("<resource>", named.resource_id).replace("<thread>", named.thread_id)
+        return value.replace("<message>", named.message_id)
+    return value
+
+
+WHOSE: Json = {"resourceId": "<resource>"}
+ABOUT: Json = WHOSE | {"threadId": "<thread>"}
+MESSAGE: Json = ABOUT | {"id": "<message>", "role": "user", "content": text_content("changed")}
+
+THREADS = {
+    "GET threads": Route(WHOSE, foreign=OWN),
+    "POST threads": Route(body=WHOSE | {"title": "made"}, foreign=OWN),
+    "GET threads/<thread>": Route(WHOSE),
+    "PATCH threads/<thread>": Route(body=WHOSE | {"title": "changed", "metadata": {}}),
+    "GET threads/<thread>/messages": Route(WHOSE),
+    "POST save-messages": Route(body={"messages": [MESSAGE]}),
+    "POST messages/delete": Route(WHOSE, body={"messageIds": ["<message>"]}),
+    "DELETE threads/<thread>": Route(WHOSE),
+}
+ROUTES = {
+    "GET status": Route(ABOUT),
+    "GET config": Route(foreign=OWN, names_nobody=True),
+    "GET search": Route(ABOUT | {"searchQuery": "lighthouse"}),
+    "POST threads/<thread>/clone": Route(body=WHOSE),
+    "POST threads/<thread>/transfer": Route(body=WHOSE, unscoped_only=True),
+    "GET threads/<thread>/working-memory": Route(WHOSE),
+    "POST threads/<thread>/working-memory": Route(body=WHOSE | {"workingMemory": "changed"}),
+    "GET threads/<thread>/working-memory/revisions": Route(WHOSE),
+    "POST threads/<thread>/working-memory/restore": Route(body=WHOSE | {"version": 1}),
+    "GET observational-memory": Route(ABOUT),
+    "POST observational-memory/buffer-status": Route(body=ABOUT | {"agentId": "test-agent"}),
+    **THREADS,
+    "GET network/status": Route(ABOUT),
+    **{key.replace(" ", " network/"): route for key, route in THREADS.items()},
+}
+
+
+def served() -> set[str]:
+    """The routes that the API has, as keys of `ROUTES`."""
+    found = set()
+    for pattern in urlpatterns:
+        path = str(pattern.pattern).replace("<mastra_thread_id:thread_id>", "<thread>")
+        for method in pattern.callback.actions.keys() - {"head"}:
+            found.add(f"{method.upper()} {path.removeprefix('memory/')}")
+    return found
