@@ -1,6 +1,7 @@
 """Copy a thread, and find what was copied from what."""
 
 import copy
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,10 +69,8 @@ def clone_thread(
         )
     if memory is not None and memory.enabled and memory.scope == Scope.THREAD:
         stored = threads.get_thread(clone_id)
-    messages = [
-        StoredMessage(new, clone_id, owner, *rest)
-        for _, new, *rest in (copied if with_messages else ())
-    ]
+    bodies = copied if with_messages else ()
+    messages = [StoredMessage(new, clone_id, owner, *rest) for _, new, *rest in bodies]
     return CloneResult(stored, id_map, messages)
 
 
@@ -107,36 +106,69 @@ def _copy_messages(
 ) -> list[sql.Row]:
     """Old id, new id, and with the messages what else a `StoredMessage` needs, in order.
 
-    The answer is read from the source's rows, so that only a fresh sequence is not known: the
-    place in the answer stands for it.
+    Two passes over the source in the order of its index: neither sorts nor keeps what it reads.
+    Sequences are the source's, which tell the same order as the clone's own.
     """
-    where, limit = _selected(selection or MessageSelection())
-    bodies = f", role, type, content::text, {sql.instant('created_at')}, sequence, signal"
+    chosen = _selected(source_id, selection or MessageSelection())
+    new_id, seed = _new_id_of("m.id"), [clone_id, _moment_prefix()]
+    sql.execute(
+        f"""INSERT INTO mastra_memory_message (id, thread_id, resource_id, role, type, signal,
+            content, text, search, created_at, edited_at)
+        SELECT {new_id}, %s, %s, m.role, m.type, m.signal, m.content, m.text, m.search,
+            m.created_at, m.edited_at
+        FROM {chosen} ORDER BY m.created_at, m.sequence""",
+        [*seed, clone_id, resource_id, *chosen.params],
+    )
+    created = sql.instant("m.created_at")
+    bodies = f", m.role, m.type, m.content::text, {created}, m.sequence, m.signal"
     return sql.rows(
-        f"""WITH picked AS MATERIALIZED (
-            SELECT m.*, gen_random_uuid()::text AS new_id FROM mastra_memory_message m
-            WHERE m.thread_id = %s AND {where}
-            ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s),
-        copied AS (
-            INSERT INTO mastra_memory_message (id, thread_id, resource_id, role, type, signal,
-                content, text, search, created_at, edited_at)
-            SELECT new_id, %s, %s, role, type, signal, content, text, search, created_at, edited_at
-            FROM picked ORDER BY created_at, sequence)
-        SELECT id, new_id{bodies if with_messages else ""} FROM picked ORDER BY created_at, sequence""",
-        [source_id, *where.params, limit, clone_id, resource_id],
+        f"""SELECT m.id, {new_id}{bodies if with_messages else ""}
+        FROM {chosen} ORDER BY m.created_at, m.sequence""",
+        [*seed, *chosen.params],
     )
 
 
-def _selected(selection: MessageSelection) -> tuple[sql.Where, int | None]:
-    where = sql.Where()
+def _new_id_of(column: str) -> str:
+    """SQL of a copy's id: a UUID of version 8 (RFC 9562), made of the moment and of both old ids.
+
+    Ids of one clone lie side by side in the index, and can be told again without being kept.
+    """
+    hashed = f"md5(%s || '/' || {column})::uuid::text"
+    return f"overlay(overlay({hashed} PLACING %s FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)"
+
+
+def _moment_prefix() -> str:
+    """The first 15 characters of such an id: milliseconds in hexadecimal, and the version."""
+    moment = f"{time.time_ns() // 1_000_000:012x}"
+    return f"{moment[:8]}-{moment[8:]}-8"
+
+
+class _Chosen(sql.Where):
+    """The chosen messages of a source, as the `m` of a FROM clause."""
+
+    limit: int | None = None
+
+    def __str__(self) -> str:
+        where = super().__str__()
+        if self.limit is None:
+            return f"mastra_memory_message m WHERE {where}"
+        return f"""(SELECT * FROM mastra_memory_message m WHERE {where}
+            ORDER BY m.created_at DESC, m.sequence DESC LIMIT {self.limit}) m"""
+
+
+def _selected(source_id: str, selection: MessageSelection) -> _Chosen:
+    chosen = _Chosen()
+    chosen.add("m.thread_id = %s", source_id)
     if selection.message_ids:
-        where.add("m.id = ANY(%s)", [jsontext.clean_text(known) for known in selection.message_ids])
+        ids = [jsontext.clean_text(known) for known in selection.message_ids]
+        chosen.add("m.id = ANY(%s)", ids)
     if selection.start is not None:
-        where.add("m.created_at >= %s", selection.start)
+        chosen.add("m.created_at >= %s", selection.start)
     if selection.end is not None:
-        where.add("m.created_at <= %s", selection.end)
-    limit = selection.limit if selection.limit and selection.limit > 0 else None
-    return where, limit if limit is None else min(limit, 2**53)
+        chosen.add("m.created_at <= %s", selection.end)
+    if selection.limit and selection.limit > 0:
+        chosen.limit = min(int(selection.limit), 2**53)
+    return chosen
 
 
 def _describe(

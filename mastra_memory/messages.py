@@ -24,6 +24,9 @@ COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
 """What a `StoredMessage` is made of, in its order."""
 
 
+ROLES = tuple(Message.Role.values)
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A message checked and ready to be stored."""
@@ -90,8 +93,8 @@ def _draft(index: int, message: Mapping[str, Any], strip: bool) -> Draft | None:
     role = message.get("role")
     if role == "system":
         return None
-    if role not in Message.Role.values:
-        reason = f"must be one of {', '.join(Message.Role.values)}"
+    if role not in ROLES:
+        reason = f"must be one of {', '.join(ROLES)}"
         raise InvalidInput(f"role {reason}", [Issue("role", reason)])
     content: parts.Content | None = parts.normalise(message)
     if strip and content is not None:
@@ -133,9 +136,7 @@ def _moment_of(message: Mapping[str, Any]) -> datetime | None:
         raise InvalidInput(f"createdAt {reason}", [Issue("createdAt", reason)]) from None
 
 
-def save_messages(
-    drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()
-) -> list[StoredMessage]:
+def save_messages(drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()) -> list[StoredMessage]:
     """Insert or replace the messages in one transaction; two statements, whatever the number.
 
     A third one asks for vectors of the models `embed_for`, where the text has none of them yet.
@@ -191,30 +192,18 @@ def _upsert(drafts: Sequence[Draft], now: datetime) -> list[sql.Row]:
     saved = sql.rows(
         f"""INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
             content, text, search, created_at)
-        SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content::jsonb,
-            i.text, mastra_memory_words(%s::regconfig, i.text), coalesce(i.created_at, %s)
-        FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
-            %s::text[], %s::text[], %s::timestamptz[]) WITH ORDINALITY
-            AS i(id, thread_id, resource_id, role, type, signal, content, text, created_at, place)
+        SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content, i.text,
+            mastra_memory_words(%s::regconfig, i.text), coalesce(i.created_at, %s)
+        FROM json_to_recordset(%s::json) AS i(place int, id text, thread_id text,
+            resource_id text, role text, type text, signal text, content jsonb, text text,
+            created_at timestamptz)
         ORDER BY i.place
         ON CONFLICT (id) DO UPDATE SET thread_id = excluded.thread_id, role = excluded.role,
             type = excluded.type, signal = excluded.signal, content = excluded.content,
             text = excluded.text, search = excluded.search
         WHERE m.resource_id = excluded.resource_id
         RETURNING id, {sql.instant("m.created_at")}, sequence""",
-        [
-            conf.app_settings().SEARCH_LANGUAGE,
-            now,
-            [draft.id for draft in drafts],
-            [draft.thread_id for draft in drafts],
-            [draft.resource_id for draft in drafts],
-            [draft.role for draft in drafts],
-            [draft.type for draft in drafts],
-            [draft.signal for draft in drafts],
-            [draft.content_json for draft in drafts],
-            [draft.text for draft in drafts],
-            [draft.created_at for draft in drafts],
-        ],
+        [conf.app_settings().SEARCH_LANGUAGE, now, _as_one_document(drafts)],
     )
     if len(saved) < len(drafts):
         known = {message_id for message_id, _, _ in saved}
@@ -239,6 +228,27 @@ def _ask_for_vectors(message_ids: Sequence[str], models: Sequence[str]) -> None:
             ON CONFLICT (message_id, model) DO NOTHING""",
             [list(models), list(message_ids)],
         )
+
+
+def _as_one_document(drafts: Sequence[Draft]) -> str:
+    """The batch as one JSON parameter: cheaper to send than an array for each column."""
+    return jsontext.dumps(
+        [
+            {
+                "place": place,
+                "id": draft.id,
+                "thread_id": draft.thread_id,
+                "resource_id": draft.resource_id,
+                "role": draft.role,
+                "type": draft.type,
+                "signal": draft.signal,
+                "content": jsontext.fragment(draft.content_json),
+                "text": draft.text,
+                "created_at": draft.created_at,
+            }
+            for place, draft in enumerate(drafts)
+        ]
+    )
 
 
 def get_messages(
