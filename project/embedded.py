@@ -7,6 +7,7 @@ it goes with its last user, however that one ended. The lock `postgres.lock` mak
 
 import fcntl
 import hashlib
+import math
 import os
 import shlex
 import shutil
@@ -28,6 +29,9 @@ from project import accounts, keeper
 SOCKET_NAME = ".s.PGSQL.5432"
 SOCKET_PATH_LIMIT = 100
 START_TIMEOUT = 60
+DISK_FULL = ("No space left", "free disk space")
+WAL_SEGMENT = 16 * 1024 * 1024
+"""The server cannot start with less room than this."""
 ROLE = "mastra"
 SERVER_OPTIONS = {"listen_addresses": "", "max_connections": "200", "timezone": "UTC"}
 
@@ -206,7 +210,7 @@ def _last_log(var_dir: Path) -> str:
 
 def explain(complaint: str, var_dir: Path) -> str:
     """Say in one sentence what is wrong and what to do."""
-    if "No space left" in complaint:
+    if any(words in complaint for words in DISK_FULL) or _free_bytes(var_dir) < WAL_SEGMENT:
         return f"The disk is full: the database in {var_dir} cannot be written; make some room."
     if "Permission denied" in complaint or "Read-only file system" in complaint:
         return (
@@ -217,3 +221,10 @@ def explain(complaint: str, var_dir: Path) -> str:
     telling = [line for line in lines if "FATAL" in line or "PANIC" in line] or lines[-1:]
     reason = telling[-1] if telling else "no reason given"
     return f"The embedded database in {var_dir} does not start: {reason}"
+
+
+def _free_bytes(var_dir: Path) -> float:
+    try:
+        return shutil.disk_usage(var_dir).free
+    except OSError:
+        return math.inf

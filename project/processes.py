@@ -44,8 +44,8 @@ class Family:
         )
 
     def stop_on_signals(self) -> None:
-        """Make Ctrl-C and SIGTERM end `watch`."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        """Make Ctrl-C, SIGTERM and a closed terminal end `watch`."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_stop)
 
     def watch(self) -> None:

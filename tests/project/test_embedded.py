@@ -175,6 +175,7 @@ def test_start__a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> 
     ("complaint", "expected"),
     [
         ("initdb: error: could not write: No space left on device", "The disk is full"),
+        ("HINT:  Check free disk space.", "The disk is full"),
         ('mkdir "/x": Permission denied', "cannot be written by this user"),
         ("FATAL: something else\n\n", "FATAL: something else"),
         ("", "no reason given"),
