@@ -1,12 +1,17 @@
 """What an agent's memory does: Mastra's options, typed, merged and checked."""
 
+import logging
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import orjson
+
 from mastra_memory.exceptions import InvalidInput, Issue
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_TEMPLATE = "\n# User Information\n" + "".join(
     f"- **{topic}**: \n"
@@ -63,6 +68,38 @@ def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
+def outside_options(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Options as a request may give them: a schema of working memory loses its patterns.
+
+    A regular expression can be made to run for hours on a short text.
+    """
+    if given is None:
+        return None
+    options = snake_keys(given)
+    memory = options.get("working_memory")
+    if isinstance(memory, dict) and "schema" in memory:
+        schema = memory["schema"]
+        if isinstance(schema, str):
+            schema = _parsed(schema)
+        options["working_memory"] = {**memory, "schema": _without_patterns(schema)}
+    return options
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        logger.warning("A schema of a working memory is no JSON: %s", error)
+        return {}
+
+
+def _without_patterns(schema: Any) -> Any:
+    if isinstance(schema, Mapping):
+        kept = {k: v for k, v in schema.items() if k not in ("pattern", "patternProperties")}
+        return {key: _without_patterns(part) for key, part in kept.items()}
+    return [_without_patterns(part) for part in schema] if isinstance(schema, list) else schema
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageHistory:
     """History limited by tokens."""
@@ -94,6 +131,8 @@ class WorkingMemoryOptions:
     template: str = DEFAULT_TEMPLATE
     schema: Mapping[str, Any] | None = None
     agent_managed: bool = True
+    version: Literal["stable", "vnext"] = "stable"
+    """`vnext`: the agent changes Markdown piece by piece."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,17 +303,29 @@ class _Reader:
         )
 
     def working_memory(self) -> WorkingMemoryOptions:
-        schema = self.get("working_memory.schema", None)
-        if schema is not None and not isinstance(schema, Mapping):
-            self.fault("working_memory.schema", "must be a JSON schema object")
-            schema = None
+        if self.get("working_memory.version", None) == "vnext":
+            if self.get("working_memory.use_state_signals", False):
+                self.fault("working_memory.use_state_signals", "does not go with version vnext")
         return WorkingMemoryOptions(
             enabled=self.get("working_memory.enabled", False) is True,
             scope=self.one_of("working_memory.scope", ("resource", "thread")),
             template=self.text("working_memory.template") or DEFAULT_TEMPLATE,
-            schema=schema,
+            schema=self.schema("working_memory.schema"),
             agent_managed=self.one_of("working_memory.agent_managed", (True, False)),
+            version=self.one_of("working_memory.version", ("stable", "vnext")),
         )
+
+    def schema(self, path: str) -> Mapping[str, Any] | None:
+        """A JSON schema: an object, its text, or a pydantic model. Broken text asks for nothing."""
+        value = self.get(path, None)
+        if hasattr(value, "model_json_schema"):
+            return value.model_json_schema()
+        if isinstance(value, str):
+            value = _parsed(value)
+        if value is None or isinstance(value, Mapping):
+            return value
+        self.fault(path, "must be a JSON schema object")
+        return None
 
     def observational_memory(self) -> ObservationalMemoryOptions | None:
         if not self.feature("observational_memory"):

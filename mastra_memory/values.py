@@ -172,3 +172,29 @@ class SearchResult:
     def count(self) -> int:
         """How many results there are."""
         return len(self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a working memory was from one change to the next."""
+
+    version: int
+    content: str
+    source: str
+    """Where the change came from: `api`, `agent`, `admin`, `clone`, `import`, `python`, …"""
+    author_id: Any
+    created: str
+    """When, as the wire shows it."""
+    author: str = ""
+    """The name of the user who made the change, empty where it was no user."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionPage:
+    """One page of a working memory's revisions, newest first."""
+
+    revisions: Sequence[Revision]
+    total: int
+    page: int
+    per_page: int
+    has_more: bool

@@ -30,6 +30,11 @@ RESOURCE = parameter("resourceId", "Refused with 403 unless it owns the thread."
 PAGE = parameter("page", "Counted from 0.", int)
 READ = [READ_AGENT, RESOURCE]
 WRITE = [AGENT, RESOURCE]
+MEMORY_CONFIG = parameter("memoryConfig", "JSON object of options over the agent's own.")
+READ_MEMORY = [AGENT, RESOURCE, MEMORY_CONFIG]
+MEMORY_MODE = OpenApiParameter(
+    "mode", str, enum=["replace", "merge"], description="`merge`: as the agent's tool writes."
+)
 METADATA_MODE = OpenApiParameter(
     "metadataMode", str, enum=["replace", "merge"], description="What becomes of other keys."
 )
@@ -80,7 +85,12 @@ SEARCH = [
     parameter("resourceId", "Whose messages; a scoped caller's own.", required=True),
     parameter("threadId", "Only this thread, where the agent's scope is the thread."),
     parameter("limit", "At most so many results, 20 by default.", int),
-    OpenApiParameter("searchType", str, enum=["semantic", "text", "hybrid"]),
+    OpenApiParameter(
+        "searchType",
+        str,
+        enum=["semantic", "text", "hybrid"],
+        description="Best first, with scores; without it Mastra's answer, newest first.",
+    ),
     parameter("memoryConfig", "JSON object of options over the agent's own."),
 ]
 STATUS = [

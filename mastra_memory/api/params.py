@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import orjson
 from django.http import QueryDict
@@ -15,6 +15,8 @@ from mastra_memory.sql import MAX_PAGE
 
 MAX_INCLUDES = 1_000
 """Entries that one `include` may have."""
+
+T = TypeVar("T", bound=str)
 
 _ABSENT: Any = object()
 
@@ -64,6 +66,14 @@ class Params:
         if given not in (None, "true", "false"):
             raise fault(name, "expected true or false")
         return given == "true"
+
+    def choice(self, name: str, allowed: tuple[T, ...]) -> T:
+        """One of these words; the first when absent."""
+        given = self.text(name)
+        for word in allowed:
+            if given == word or (given is None and word is allowed[0]):
+                return word
+        raise fault(name, f"expected one of {', '.join(allowed)}")
 
     def moment(self, name: str) -> datetime | None:
         """A point in time, None when absent."""

@@ -7,7 +7,7 @@ these serializers (`wire.py` does that, without a detour); they describe them.
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from mastra_memory import times
@@ -168,6 +168,12 @@ class WriteWorkingMemory(Body):
     memoryConfig = JsonObject(required=False)
 
 
+class RestoreWorkingMemory(Body):
+    version = Whole()
+    resourceId = Text(required=False)
+    memoryConfig = JsonObject(required=False)
+
+
 class BufferStatus(Body):
     agentId = Text(blank=False)
     resourceId = Text(required=False)
@@ -203,10 +209,12 @@ class Page(serializers.Serializer[Any]):
     hasMore = serializers.BooleanField()
 
 
+@extend_schema_serializer(many=False)  # the answer of a `list`, and yet one object
 class ThreadPage(Page):
     threads = Thread(many=True)
 
 
+@extend_schema_serializer(many=False)
 class MessagePage(Page):
     messages = Message(many=True)
     uiMessages = JsonObject(allow_null=True)
@@ -243,6 +251,28 @@ class WorkingMemory(serializers.Serializer[Any]):
     threadExists = serializers.BooleanField()
 
 
+class Revision(serializers.Serializer[Any]):
+    version = Whole()
+    workingMemory = Text()
+    source = Text()
+    author = Text(allow_null=True)
+    createdAt = Moment()
+
+
+@extend_schema_serializer(many=False)
+class RevisionPage(serializers.Serializer[Any]):
+    revisions = Revision(many=True)
+    total = Whole()
+    page = Whole()
+    perPage = Whole()
+    hasMore = serializers.BooleanField()
+
+
+class Restored(serializers.Serializer[Any]):
+    success = serializers.BooleanField()
+    version = Whole()
+
+
 class SearchedMessage(serializers.Serializer[Any]):
     id = Text()
     role = Text()
@@ -263,11 +293,12 @@ class SearchHit(SearchedMessage):
     snippet = Text(required=False)
 
 
+@extend_schema_serializer(many=False)
 class SearchResult(serializers.Serializer[Any]):
     results = SearchHit(many=True)
     count = Whole()
     query = Text()
-    searchScope = serializers.ChoiceField(["thread", "resource"])
+    searchScope = Text(help_text="`thread` or `resource`.")
     searchType = serializers.ChoiceField(["semantic", "text", "hybrid"])
 
 

@@ -63,6 +63,18 @@ urlpatterns = [
         get="retrieve",
         post="update",
     ),
+    _route(
+        f"{_THREAD}/working-memory/revisions",
+        WorkingMemoryViewSet,
+        "working-memory-revisions",
+        get="revisions",
+    ),
+    _route(
+        f"{_THREAD}/working-memory/restore",
+        WorkingMemoryViewSet,
+        "restore-working-memory",
+        post="restore",
+    ),
     _route(_THREAD, ThreadViewSet, "thread", **_ONE),
     _route("search", SearchViewSet, "search", get="list"),
     _route("save-messages", MessageViewSet, "save-messages", post="save"),

@@ -9,6 +9,7 @@ from mastra_memory.models import ObservationalRecord, ObservationChunk
 from mastra_memory.values import (
     ContextMessage,
     MessagePage,
+    RevisionPage,
     SearchHit,
     SearchResult,
     StoredMessage,
@@ -106,6 +107,26 @@ def _said(message: ContextMessage | SearchHit) -> Json:
         "role": message.role,
         "content": message.text,
         "createdAt": times.to_wire(message.created_at),
+    }
+
+
+def revision_page(page: RevisionPage) -> Json:
+    """A page of what a working memory was."""
+    return {
+        "revisions": [
+            {
+                "version": one.version,
+                "workingMemory": one.content,
+                "source": one.source,
+                "author": one.author or None,
+                "createdAt": one.created,
+            }
+            for one in page.revisions
+        ],
+        "total": page.total,
+        "page": page.page,
+        "perPage": page.per_page,
+        "hasMore": page.has_more,
     }
 
 

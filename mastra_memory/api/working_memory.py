@@ -2,16 +2,15 @@
 
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 
-from mastra_memory import jsontext
 from mastra_memory.api import documentation as doc
-from mastra_memory.api import serializers
+from mastra_memory.api import serializers, wire
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.memory import Memory
 from mastra_memory.models import Scope
-from mastra_memory.options import MemoryOptions
-from mastra_memory.working_memory import empty_value
+from mastra_memory.options import MemoryOptions, outside_options
 
 NOTHING = {
     "workingMemory": None,
@@ -25,14 +24,15 @@ NOTHING = {
 class WorkingMemoryViewSet(MemoryViewSet):
     """The text kept for a thread or its resource. A scoped caller reaches only its own."""
 
-    @extend_schema(parameters=doc.READ, responses=doc.answers(serializers.WorkingMemory))
+    @extend_schema(parameters=doc.READ_MEMORY, responses=doc.answers(serializers.WorkingMemory))
     def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read the working memory that a thread's agent would see."""
         self.params.required("agentId")
         memory, known = self.reading_memory()
         if not known:
             return self.answer(NOTHING)
-        options = memory.options.merged(self.params.json_object("memoryConfig"))
+        own = outside_options(self.params.json_object("memoryConfig"))
+        options = memory.options.merged(own)
         owner, exists = self._owner(memory, thread_id, self.params.text("resourceId"))
         by_resource = options.working_memory.scope != Scope.THREAD and owner is not None
         content = memory.get_working_memory(thread_id, resource_id=owner, options=options.raw)
@@ -46,24 +46,69 @@ class WorkingMemoryViewSet(MemoryViewSet):
         )
 
     @extend_schema(
-        parameters=[doc.AGENT],
+        parameters=[doc.AGENT, doc.MEMORY_MODE],
         request=serializers.WriteWorkingMemory,
         responses=doc.answers(serializers.Success, 404),
     )
     def update(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Replace the working memory; what it was stays as a revision."""
+        """Replace the working memory, or merge JSON into it; what it was stays as a revision.
+
+        An agent with a schema gets only what fits it. The empty template is refused where it
+        would wipe something.
+        """
         memory = self.memory()
+        mode = self.params.choice("mode", ("replace", "merge"))
         body = serializers.WriteWorkingMemory.read(request.data)
         thread = self.thread(memory, thread_id, _named(body.get("resourceId")))
         memory.update_working_memory(
             thread.id,
             body["workingMemory"],
             resource_id=thread.resource_id,
-            options=body.get("memoryConfig"),
+            options=outside_options(body.get("memoryConfig")),
+            mode=mode,
             source="api",
             author_id=request.user.pk,
         )
         return self.answer({"success": True})
+
+    @extend_schema(
+        parameters=[*doc.READ_MEMORY, doc.PAGE, doc.parameter("perPage", "Page size, 20.", int)],
+        responses=doc.answers(serializers.RevisionPage, 404),
+    )
+    @action(detail=True)
+    def revisions(self, request: Request, thread_id: str) -> HttpResponseBase:
+        """List what the working memory was, newest first, with author and source."""
+        memory = self.memory()
+        thread = self.thread(memory, thread_id, _named(self.params.text("resourceId")))
+        page = memory.list_working_memory_revisions(
+            thread.id,
+            resource_id=thread.resource_id,
+            options=outside_options(self.params.json_object("memoryConfig")),
+            page=self.params.whole("page", 0),
+            per_page=self.per_page(20),
+        )
+        return self.answer(wire.revision_page(page))
+
+    @extend_schema(
+        parameters=[doc.AGENT],
+        request=serializers.RestoreWorkingMemory,
+        responses=doc.answers(serializers.Restored, 404),
+    )
+    @action(detail=True, methods=["post"])
+    def restore(self, request: Request, thread_id: str) -> HttpResponseBase:
+        """Make the working memory what it was at a version; that is a new version too."""
+        memory = self.memory()
+        body = serializers.RestoreWorkingMemory.read(request.data)
+        thread = self.thread(memory, thread_id, _named(body.get("resourceId")))
+        version = memory.restore_working_memory(
+            thread.id,
+            body["version"],
+            resource_id=thread.resource_id,
+            options=outside_options(body.get("memoryConfig")),
+            source="api",
+            author_id=request.user.pk,
+        )
+        return self.answer({"success": True, "version": version})
 
     def _owner(self, memory: Memory, thread_id: str, given: str | None) -> tuple[str | None, bool]:
         """Whose memory is meant, and whether the thread exists."""
@@ -82,9 +127,4 @@ def _named(resource_id: str | None) -> str | None:
 
 def _template(memory: Memory, options: MemoryOptions) -> dict[str, str] | None:
     template = memory.get_working_memory_template(options=options.raw)
-    if template is None:
-        return None
-    content = template.content
-    if template.format == "json":
-        content = jsontext.dumps(empty_value(options.working_memory.schema))
-    return {"format": template.format, "content": content}
+    return template and {"format": template.format, "content": template.empty}

@@ -1,25 +1,14 @@
 """`Memory`, the Python door: every public verb, a few lines each."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from mastra_memory import (
-    cloning,
-    conf,
-    messages,
-    signals,
-    tasks,
-    threads,
-    titles,
-    working_memory,
-)
-from mastra_memory.exceptions import FeatureDisabled, InvalidInput
-from mastra_memory.models import ObservationalRecord, Scope
-from mastra_memory.observational import lineage
-from mastra_memory.options import MemoryOptions
+from mastra_memory import cloning, messages, signals, tasks, threads, titles
+from mastra_memory.memory.base import Options, for_async
+from mastra_memory.memory.observing import ObservingVerbs
+from mastra_memory.memory.working_memory import WorkingMemoryVerbs
 from mastra_memory.recall import answering, assemble
 from mastra_memory.values import (
     CloneResult,
@@ -31,32 +20,13 @@ from mastra_memory.values import (
     ThreadPage,
 )
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-Options = Mapping[str, Any]
-"""Options for one call, over the agent's own: Mastra's names or snake_case."""
-
-
-def _async(method: Callable[P, R]) -> Callable[P, Awaitable[R]]:
-    """The same verb for async code, run in Django's thread for synchronous work."""
-    return sync_to_async(method)
-
-
-class Memory:
+class Memory(WorkingMemoryVerbs, ObservingVerbs):
     """The memory of one agent. Cheap to make, holds no state but options.
 
     A trusted door: it checks what a call names, not who calls. Whoever serves other people's
     requests passes `resource_id`, and gets `AccessDenied` for a thread of another resource.
     """
-
-    def __init__(self, agent_id: str | None = None, *, options: Options | None = None) -> None:
-        """Options come from the settings, for the named agent, with `options` over them.
-
-        Raises `AgentNotFound` and `MemoryNotConfigured` as `conf.agent_options` does.
-        """
-        self.agent_id = agent_id
-        self.options: MemoryOptions = conf.agent_options(agent_id).merged(options)
 
     # Threads
 
@@ -271,147 +241,26 @@ class Memory:
         """The thread's ancestors, oldest first, and itself."""
         return cloning.clone_history(thread_id)
 
-    # Working memory
-
-    def get_working_memory(
-        self, thread_id: str, *, resource_id: str | None = None, options: Options | None = None
-    ) -> str | None:
-        """The text of the thread or, in resource scope, of its resource; None when there is none.
-
-        None too when working memory is off. In resource scope the thread's own resource is meant
-        unless `resource_id` is given; raises `InvalidInput` if the thread does not exist either.
-        """
-        choice = self.options.merged(options).working_memory
-        if not choice.enabled:
-            return None
-        if choice.scope == Scope.THREAD:
-            return working_memory.find_for_thread(thread_id)
-        return working_memory.find_for_resource(resource_id or self._owner_of(thread_id))
-
-    def update_working_memory(
-        self,
-        thread_id: str,
-        content: str,
-        *,
-        resource_id: str | None = None,
-        options: Options | None = None,
-        source: str = "python",
-        author_id: Any = None,
-    ) -> int:
-        """Replace the text; what it was stays as a revision. Returns the new version.
-
-        Raises `FeatureDisabled` when working memory is off, `ThreadNotFound` in thread scope, and
-        `InvalidInput` when no resource is known.
-        """
-        choice = self.options.merged(options).working_memory
-        if not choice.enabled:
-            raise FeatureDisabled("Working memory is not enabled for this memory instance")
-        if choice.scope == Scope.THREAD:
-            thread = threads.touch_thread(thread_id)
-            return working_memory.save_for_thread(
-                thread.id, thread.resource_id, content, source=source, author_id=author_id
-            )
-        owner = resource_id or self._owner_of(thread_id)
-        return working_memory.save_for_resource(owner, content, source=source, author_id=author_id)
-
-    def get_working_memory_template(
-        self, *, options: Options | None = None
-    ) -> working_memory.Template | None:
-        """What an empty working memory looks like; None when working memory is off."""
-        choice = self.options.merged(options).working_memory
-        return working_memory.template_of(choice) if choice.enabled else None
-
-    def _owner_of(self, thread_id: str) -> str:
-        thread = threads.find_thread(thread_id)
-        if thread is None:
-            raise InvalidInput(
-                "Resource-scoped working memory needs a resourceId, or a thread that exists"
-            )
-        return thread.resource_id
-
-    def _share_working_memory(self, resource_id: str, metadata: Mapping[str, Any] | None) -> None:
-        """Working memory given with a thread is its resource's too, where that is the scope."""
-        choice = self.options.working_memory
-        content, _ = working_memory.taken_out(metadata)
-        if content and choice.enabled and choice.scope == Scope.RESOURCE:
-            working_memory.save_for_resource(resource_id, content, source="api")
-
-    # Observational memory
-
-    def get_observational_record(
-        self, *, thread_id: str | None = None, resource_id: str | None = None
-    ) -> ObservationalRecord | None:
-        """The head of the lineage, in the agent's scope; None when nothing was observed.
-
-        Raises `FeatureDisabled` when observational memory is off.
-        """
-        return lineage.find_head(self._om_scope(), thread_id=thread_id, resource_id=resource_id)
-
-    def list_observational_history(
-        self, *, thread_id: str | None = None, resource_id: str | None = None, **choices: Any
-    ) -> list[ObservationalRecord]:
-        """Generations newest first, the head included; see `lineage.list_history`."""
-        return lineage.list_history(
-            self._om_scope(), thread_id=thread_id, resource_id=resource_id, **choices
-        )
-
-    def wait_for_buffering(
-        self,
-        *,
-        thread_id: str | None = None,
-        resource_id: str | None = None,
-        timeout: float = 30.0,
-    ) -> ObservationalRecord | None:
-        """Wait until no observation is being prepared, at most `timeout` seconds; then the head."""
-        return lineage.wait_for_buffering(
-            self._om_scope(), thread_id=thread_id, resource_id=resource_id, timeout=timeout
-        )
-
-    def update_observational_memory_config(
-        self,
-        config: Mapping[str, Any],
-        *,
-        thread_id: str | None = None,
-        resource_id: str | None = None,
-    ) -> ObservationalRecord:
-        """Thresholds for this record alone, merged over those set before.
-
-        Raises `InvalidInput` when there is no record.
-        """
-        return lineage.override_config(
-            self._om_scope(), config, thread_id=thread_id, resource_id=resource_id
-        )
-
-    def _om_scope(self) -> str:
-        if self.options.observational_memory is None:
-            raise FeatureDisabled("Observational Memory is not enabled for this agent")
-        return self.options.observational_memory.scope
-
     # The same verbs for async code
 
-    acreate_thread = _async(create_thread)
-    asave_thread = _async(save_thread)
-    aget_thread_by_id = _async(get_thread_by_id)
-    aget_thread = _async(get_thread)
-    alist_threads = _async(list_threads)
-    aupdate_thread = _async(update_thread)
-    adelete_thread = _async(delete_thread)
-    atransfer_thread = _async(transfer_thread)
-    asave_messages = _async(save_messages)
-    apersist_messages = _async(persist_messages)
-    arecall = _async(recall)
-    asearch = _async(search)
-    alist_messages = _async(list_messages)
-    aget_messages = _async(get_messages)
-    aupdate_messages = _async(update_messages)
-    adelete_messages = _async(delete_messages)
-    aclone_thread = _async(clone_thread)
-    acopy_thread = _async(copy_thread)
-    aget_source_thread = _async(get_source_thread)
-    alist_clones = _async(list_clones)
-    aget_clone_history = _async(get_clone_history)
-    aget_working_memory = _async(get_working_memory)
-    aupdate_working_memory = _async(update_working_memory)
-    aget_observational_record = _async(get_observational_record)
-    alist_observational_history = _async(list_observational_history)
-    await_for_buffering = _async(wait_for_buffering)
+    acreate_thread = for_async(create_thread)
+    asave_thread = for_async(save_thread)
+    aget_thread_by_id = for_async(get_thread_by_id)
+    aget_thread = for_async(get_thread)
+    alist_threads = for_async(list_threads)
+    aupdate_thread = for_async(update_thread)
+    adelete_thread = for_async(delete_thread)
+    atransfer_thread = for_async(transfer_thread)
+    asave_messages = for_async(save_messages)
+    apersist_messages = for_async(persist_messages)
+    arecall = for_async(recall)
+    asearch = for_async(search)
+    alist_messages = for_async(list_messages)
+    aget_messages = for_async(get_messages)
+    aupdate_messages = for_async(update_messages)
+    adelete_messages = for_async(delete_messages)
+    aclone_thread = for_async(clone_thread)
+    acopy_thread = for_async(copy_thread)
+    aget_source_thread = for_async(get_source_thread)
+    alist_clones = for_async(list_clones)
+    aget_clone_history = for_async(get_clone_history)

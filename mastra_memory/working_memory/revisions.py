@@ -1,0 +1,51 @@
+"""What a working memory was: every text with its author, and the way back."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from mastra_memory import sql
+from mastra_memory.exceptions import InvalidInput, Issue
+from mastra_memory.values import Revision, RevisionPage
+from mastra_memory.working_memory import storing
+from mastra_memory.working_memory.storing import Place
+
+_FROM = """FROM mastra_memory_workingmemory w
+    JOIN mastra_memory_workingmemoryrevision r ON r.working_memory_id = w.id"""
+
+
+def list_revisions(place: Place, *, page: int = 0, per_page: int = 20) -> RevisionPage:
+    """What the text was, newest first; the first one is what it is now."""
+    limit, offset = sql.page_bounds(page, per_page)
+    where = place.condition
+    total = sql.row(f"SELECT count(*) {_FROM} WHERE {where}", where.params)
+    found = sql.rows(
+        f"""SELECT r.version, r.content, r.source, r.author_id, {sql.instant("r.created_at")}
+        {_FROM} WHERE {where} ORDER BY r.version DESC LIMIT %s OFFSET %s""",
+        [*where.params, limit, offset],
+    )
+    names = _names({cells[3] for cells in found} - {None})
+    revisions = [Revision(*cells, author=names.get(cells[3], "")) for cells in found]
+    count = total[0] if total else 0
+    return RevisionPage(revisions, count, page, per_page, offset + len(found) < count)
+
+
+def _names(author_ids: set[Any]) -> dict[Any, str]:
+    if not author_ids:
+        return {}
+    users = get_user_model()._default_manager.filter(pk__in=author_ids)
+    return {user.pk: user.get_username() for user in users}
+
+
+def restore(place: Place, version: int, *, source: str, author_id: Any = None) -> int:
+    """Make the text what it was at `version`; that is a revision too. Returns the new version.
+
+    Raises `InvalidInput` when there is no such version.
+    """
+    where = place.condition
+    where.add("r.version = %s", version)
+    found = sql.row(f"SELECT r.content {_FROM} WHERE {where}", where.params)
+    if found is None:
+        reason = f"there is no version {version}"
+        raise InvalidInput(reason, [Issue("version", reason)])
+    return storing.rewrite(place, lambda _: found[0], source=source, author_id=author_id)

@@ -1,0 +1,131 @@
+"""The JSON schema of a working memory: the value it starts with, and what does not fit it."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jsonschema
+from jsonschema import validators
+from jsonschema.exceptions import best_match
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from mastra_memory import jsontext
+from mastra_memory.exceptions import InvalidInput, Issue
+
+logger = logging.getLogger(__name__)
+
+MAX_ISSUES = 20
+_DEPTH = 32
+_EMPTY = {"object": {}, "array": [], "string": "", "number": 0, "integer": 0, "boolean": False}
+_RELAXED = ("required", "dependentRequired", "dependencies", "minProperties")
+_FIELD = "workingMemory"
+
+
+def empty_value(schema: Any) -> Any:
+    """The value that a schema starts with: defaults, else an empty value of each type.
+
+    The schema may be JSON text. A broken one gives `{}` and a line in the log.
+    """
+    if isinstance(schema, str):
+        try:
+            schema = jsontext.loads(jsontext.clean_text(schema).encode())
+        except InvalidInput as error:
+            logger.warning("The schema of a working memory cannot be read: %s", error)
+    if not isinstance(schema, Mapping):
+        return {}
+    try:
+        value = _empty(schema, schema, 0)
+    except (TypeError, AttributeError, LookupError) as error:
+        logger.warning("The schema of a working memory is broken: %r", error)
+        return {}
+    return {} if value is None else value
+
+
+def _empty(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
+    if not isinstance(schema, Mapping) or depth > _DEPTH:
+        return None
+    if "default" in schema:
+        return schema["default"]
+    if "const" in schema:
+        return schema["const"]
+    if "$ref" in schema:
+        return _empty(_referred(schema["$ref"], root), root, depth + 1)
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return _empty_of_several(schema[several], root, depth)
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = None if "null" in kind else kind[0]
+    if kind == "object" or (kind is None and "properties" in schema):
+        properties = schema.get("properties") or {}
+        return {name: _empty(part, root, depth + 1) for name, part in properties.items()}
+    return _EMPTY.get(kind) if kind != "array" else []
+
+
+def _empty_of_several(choices: Iterable[Any], root: Mapping[str, Any], depth: int) -> Any:
+    """Null where that is one of the choices, else what the first one starts with."""
+    schemas = list(choices)
+    if any(isinstance(one, Mapping) and one.get("type") == "null" for one in schemas):
+        return None
+    return _empty(schemas[0], root, depth + 1)
+
+
+def _referred(reference: str, root: Mapping[str, Any]) -> Any:
+    """The part of the schema that a local reference names."""
+    value: Any = root
+    for step in reference.removeprefix("#").strip("/").split("/"):
+        value = value[step.replace("~1", "/").replace("~0", "~")] if step else value
+    return value
+
+
+def checked(schema: Mapping[str, Any], content: str, *, partial: bool = False) -> Any:
+    """The JSON value in `content`. Raises `InvalidInput` with the path of whatever does not fit.
+
+    `partial` is for an update: nothing is required of it, and null, which deletes, fits
+    everywhere. A schema that is itself broken is logged and asks for nothing but JSON.
+    """
+    try:
+        value = jsontext.loads(jsontext.clean_text(content).encode())
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{_FIELD} is not valid JSON, which the schema asks for",
+            [Issue(_FIELD, "is not valid JSON")],
+        ) from error
+    issues = _issues(schema, _without_nulls(value) if partial else value, partial)
+    if issues:
+        told = f"{issues[0].field}: {issues[0].message}"
+        raise InvalidInput(f"{_FIELD} does not fit its schema: {told}", issues)
+    return value
+
+
+def _issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[Issue]:
+    kind = validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    if partial:
+        kind = validators.extend(kind, dict.fromkeys(_RELAXED, _fits))
+    try:
+        kind.check_schema(schema)
+        # An empty registry: a schema may point into itself and nowhere else, least of all at a URL.
+        found = kind(schema, registry=Registry()).iter_errors(value)
+        return [_issue(error) for error, _ in zip(found, range(MAX_ISSUES), strict=False)]
+    except (jsonschema.SchemaError, Unresolvable, RecursionError) as error:
+        logger.warning("The schema of a working memory is broken: %s", str(error).split("\n")[0])
+        return []
+
+
+def _fits(*_: Any) -> None:
+    """A keyword that asks for nothing."""
+
+
+def _issue(error: jsonschema.ValidationError) -> Issue:
+    exact = best_match([error]) or error
+    path = ".".join(str(step) for step in (_FIELD, *exact.absolute_path))
+    return Issue(path, exact.message[:300])
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_nulls(part) for k, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [_without_nulls(part) for part in value]
+    return value

@@ -1,0 +1,41 @@
+"""What an empty working memory looks like, and whether a text is no more than that."""
+
+import re
+from dataclasses import dataclass
+
+from mastra_memory import jsontext
+from mastra_memory.options import WorkingMemoryOptions
+from mastra_memory.working_memory import merging
+from mastra_memory.working_memory.schema import empty_value
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What an empty working memory looks like."""
+
+    format: str
+    """`markdown` or `json`."""
+    content: str
+    """Markdown, or the JSON text of the schema."""
+    empty: str
+    """What it starts as: the Markdown, or the JSON text of an empty object."""
+
+
+def template_of(options: WorkingMemoryOptions) -> Template:
+    """The template of an agent: its schema where it has one, else its Markdown."""
+    if options.schema is not None:
+        empty = jsontext.dumps(empty_value(options.schema))
+        return Template("json", jsontext.dumps(options.schema), empty)
+    markdown = options.template.strip()
+    return Template("markdown", markdown, markdown)
+
+
+def is_placeholder(options: WorkingMemoryOptions, content: str) -> bool:
+    """Whether the text is the empty template, blanks and line ends aside."""
+    if options.schema is not None:
+        return merging.parsed(content) == empty_value(options.schema)
+    return _squeezed(content) == _squeezed(options.template)
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()

@@ -1,0 +1,128 @@
+"""The tool with which an agent keeps its working memory up to date."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mastra_memory import jsontext
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.options import WorkingMemoryOptions
+from mastra_memory.working_memory import piecemeal
+
+NAME = "updateWorkingMemory"
+
+Write = Callable[[str], int]
+"""Stores an update: the whole Markdown, or the JSON text of a partial object."""
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTool:
+    """A tool as every agent library can take it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON schema of the arguments."""
+    handler: Callable[[Mapping[str, Any]], Answer]
+    """Takes the arguments, gives `{"success": bool, "message"?}`; never raises for bad ones."""
+
+
+def tool_of(
+    options: WorkingMemoryOptions, *, write: Write, read: Callable[[], str | None]
+) -> MemoryTool:
+    """The tool of an agent with these options; `write` stores, `read` gives the text as it is."""
+    if options.schema is not None:
+        return MemoryTool(NAME, _MERGE, _with_schema(options.schema), _merging(write))
+    if options.version == "vnext":
+        return MemoryTool(NAME, _PIECEMEAL, piecemeal.PARAMETERS, _adding(options, write, read))
+    return MemoryTool(NAME, _REPLACE, _WITH_TEXT, _replacing(write))
+
+
+_REPLACE = """Keep what is worth remembering about the user and this work. Give the whole text, \
+not only what changed: it replaces what was kept. Call this whenever something new or corrected \
+comes up, without mentioning it to the user."""
+_MERGE = """Keep what is worth remembering about the user and this work. Give only what changed: \
+objects are merged, an array replaces the old one, null removes a key. Call this whenever \
+something new or corrected comes up, without mentioning it to the user."""
+_PIECEMEAL = """Add to what is kept about the user and this work, or correct a piece of it. Call \
+this whenever something new or corrected comes up, without mentioning it to the user."""
+
+_WITH_TEXT = {
+    "type": "object",
+    "properties": {"memory": {"type": "string", "description": "The whole text, in Markdown."}},
+    "required": ["memory"],
+    "additionalProperties": False,
+}
+
+
+def _with_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments: an object in which nothing is required and everything may be null.
+
+    The definitions move to the top, where references look for them.
+    """
+    own = {key: part for key, part in schema.items() if key not in ("$defs", "definitions")}
+    whole: dict[str, Any] = {
+        "type": "object",
+        "properties": {"memory": {**_optional(own), "description": "Only what changed."}},
+        "required": ["memory"],
+    }
+    for key in ("$defs", "definitions"):
+        if key in schema:
+            whole[key] = {name: _optional(part) for name, part in schema[key].items()}
+    return whole
+
+
+def _optional(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    changed = {key: part for key, part in schema.items() if key not in ("required", "$schema")}
+    if isinstance(changed.get("properties"), Mapping):
+        changed["properties"] = {
+            name: {"anyOf": [_optional(part), {"type": "null"}]}
+            for name, part in changed["properties"].items()
+        }
+    if isinstance(changed.get("items"), Mapping):
+        changed["items"] = _optional(changed["items"])
+    return changed
+
+
+def _answer(write: Write, content: str) -> Answer:
+    try:
+        write(content)
+    except InvalidInput as error:
+        return {"success": False, "message": str(error)}
+    return {"success": True}
+
+
+def _replacing(write: Write) -> Callable[[Mapping[str, Any]], Answer]:
+    def handle(arguments: Mapping[str, Any]) -> Answer:
+        given = arguments.get("memory")
+        if not isinstance(given, str):
+            return {"success": False, "message": "memory must be the whole text"}
+        return _answer(write, given)
+
+    return handle
+
+
+def _merging(write: Write) -> Callable[[Mapping[str, Any]], Answer]:
+    def handle(arguments: Mapping[str, Any]) -> Answer:
+        given = arguments.get("memory")
+        if given is None:
+            return {"success": True, "message": "memory is unchanged"}
+        return _answer(write, given if isinstance(given, str) else jsontext.dumps(given))
+
+    return handle
+
+
+def _adding(
+    options: WorkingMemoryOptions, write: Write, read: Callable[[], str | None]
+) -> Callable[[Mapping[str, Any]], Answer]:
+    def handle(arguments: Mapping[str, Any]) -> Answer:
+        try:
+            wanted = piecemeal.updated(read() or "", options.template.strip(), arguments)
+        except InvalidInput as error:
+            return {"success": False, "reason": str(error)}
+        return _answer(write, wanted)
+
+    return handle

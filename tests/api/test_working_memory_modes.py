@@ -1,0 +1,226 @@
+"""Working memory over HTTP: merging, checking, revisions; many writers at once."""
+
+import http.client
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlparse
+
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from mastra_memory.models import WorkingMemoryRevision
+from mastra_memory.options import DEFAULT_TEMPLATE
+from project.models import AccessToken
+from tests.calling import Api, fields_of
+from tests.conftest import Person
+from tests.factories import Json, make_thread, make_user
+
+PATH = "threads/t/working-memory"
+MERGE = {"mode": "merge"}
+SCHEMA: Json = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "prefs": {"type": "object", "properties": {"lang": {"type": "string"}}},
+        "tags": {"type": "array"},
+    },
+    "required": ["name"],
+}
+
+
+@pytest.fixture(autouse=True)
+def agents(memory_settings: Callable[..., None]) -> None:
+    agents: Json = {
+        "test-agent": {"enabled": True},
+        "by-thread": {"enabled": True, "scope": "thread"},
+        "by-schema": {"enabled": True, "schema": SCHEMA},
+        "by-keys": {"enabled": True, "schema": {"type": "object"}},
+        "off": {"enabled": False},
+    }
+    memory_settings(AGENTS={name: {"workingMemory": wm} for name, wm in agents.items()})
+
+
+def write(api: Api, value: Any, query: Json | None = None, **body: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return api.post(PATH, {"workingMemory": text, **body}, query)
+
+
+def read(api: Api) -> Any:
+    return json.loads(api.get(PATH).body["workingMemory"])
+
+
+def test_post__merge_keeps_what_is_not_mentioned(api: Api) -> None:
+    make_thread("r", "t")
+    agent = api.through("by-schema")
+    assert write(agent, {"name": "Ann", "prefs": {"tone": "dry"}, "tags": [1]}).status == 200
+    answer = write(agent, {"prefs": {"lang": "de"}, "tags": [2]}, MERGE)
+    assert (answer.status, answer.body) == (200, {"success": True})
+    assert read(agent) == {"name": "Ann", "prefs": {"tone": "dry", "lang": "de"}, "tags": [2]}
+    assert write(agent, {"prefs": None}, MERGE).status == 200
+    assert read(agent) == {"name": "Ann", "tags": [2]}
+
+
+def test_post__merge_without_a_schema_replaces_as_the_tool_does(api: Api) -> None:
+    make_thread("r", "t")
+    write(api, "one")
+    assert write(api, "two", MERGE).status == 200
+    assert api.get(PATH).body["workingMemory"] == "two"
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ({"name": 5}, "workingMemory.name"),
+        ({"name": "A", "prefs": {"lang": 5}}, "workingMemory.prefs.lang"),
+        ({"prefs": {}}, "workingMemory"),
+        ("not json", "workingMemory"),
+    ],
+)
+def test_post__what_does_not_fit_the_schema_is_400_and_named(
+    api: Api, value: Any, field: str
+) -> None:
+    make_thread("r", "t")
+    agent = api.through("by-schema")
+    write(agent, {"name": "Ann"})
+    assert fields_of(write(agent, value)) == [field]
+    assert read(agent) == {"name": "Ann"}
+
+
+def test_post__the_empty_template_is_refused_where_it_would_wipe(api: Api) -> None:
+    make_thread("r", "t")
+    write(api, "name: Ann")
+    for placeholder in (DEFAULT_TEMPLATE, DEFAULT_TEMPLATE.replace("\n", " \r\n")):
+        assert fields_of(write(api, placeholder)) == ["workingMemory"]
+    assert api.get(PATH).body["workingMemory"] == "name: Ann"
+    agent = api.through("by-schema")
+    write(agent, {"name": "Ann"})
+    template = agent.get(PATH).body["workingMemoryTemplate"]["content"]
+    assert fields_of(write(agent, template)) == ["workingMemory"]
+    assert read(agent) == {"name": "Ann"}
+
+
+@pytest.mark.parametrize("mode", ["x", "MERGE", "merge,replace"])
+def test_post__an_unknown_mode_is_400_and_named(api: Api, mode: str) -> None:
+    make_thread("r", "t")
+    assert fields_of(write(api, "x", {"mode": mode})) == ["mode"]
+
+
+def test_post__a_schema_of_one_call(api: Api) -> None:
+    make_thread("r", "t")
+    config = {"workingMemory": {"schema": SCHEMA}}
+    assert write(api, {"name": "Ann"}, memoryConfig=config).status == 200
+    assert fields_of(write(api, {"name": 5}, memoryConfig=config)) == ["workingMemory.name"]
+    assert write(api, {"tags": [1]}, MERGE, memoryConfig=config).status == 200
+    assert read(api) == {"name": "Ann", "tags": [1]}
+    shown = api.get(PATH, {"memoryConfig": config}).body["workingMemoryTemplate"]
+    assert shown["format"] == "json"
+
+
+def test_revisions__are_listed_and_restored(alice: Person) -> None:
+    make_thread(alice.resource_id, "t")
+    for text in ("one", "two"):
+        write(alice.api, text)
+    body = alice.api.get(f"{PATH}/revisions").body
+    times = [one.pop("createdAt") for one in body["revisions"]]
+    assert body == {
+        "revisions": [
+            {"version": 2, "workingMemory": "two", "source": "api", "author": "alice"},
+            {"version": 1, "workingMemory": "one", "source": "api", "author": "alice"},
+        ],
+        "total": 2,
+        "page": 0,
+        "perPage": 20,
+        "hasMore": False,
+    }
+    assert times == sorted(times, reverse=True) and times[0].endswith("Z")
+    answer = alice.api.post(f"{PATH}/restore", {"version": 1})
+    assert (answer.status, answer.body) == (200, {"success": True, "version": 3})
+    assert alice.api.get(PATH).body["workingMemory"] == "one"
+    page = alice.api.get(f"{PATH}/revisions", {"page": 1, "perPage": 1}).body
+    assert [one["version"] for one in page["revisions"]] == [2]
+    assert page["hasMore"] is True
+
+
+def test_revisions__of_thread_scope(api: Api) -> None:
+    make_thread("r", "t")
+    agent = api.through("by-thread")
+    write(api, "for the resource")
+    write(agent, "for the thread")
+    told = agent.get(f"{PATH}/revisions").body["revisions"]
+    assert [one["workingMemory"] for one in told] == ["for the thread"]
+    config = {"memoryConfig": {"workingMemory": {"scope": "thread"}}}
+    assert api.get(f"{PATH}/revisions", config).body["revisions"] == told
+
+
+@pytest.mark.parametrize("version", [2, 0, -1, 10**30])
+def test_restore__an_unknown_version_is_400_and_named(api: Api, version: int) -> None:
+    make_thread("r", "t")
+    write(api, "one")
+    assert fields_of(api.post(f"{PATH}/restore", {"version": version})) == ["version"]
+
+
+@pytest.mark.parametrize("body", [{}, {"version": "1"}, {"version": 1.5}, {"version": None}])
+def test_restore__the_version_must_be_a_number(api: Api, body: Json) -> None:
+    make_thread("r", "t")
+    assert fields_of(api.post(f"{PATH}/restore", body)) == ["version"]
+
+
+def test_revisions__where_there_are_none(api: Api) -> None:
+    assert api.get("threads/nobody/working-memory/revisions").status == 404
+    assert api.post("threads/nobody/working-memory/restore", {"version": 1}).status == 404
+    make_thread("r", "t")
+    assert api.get(f"{PATH}/revisions").body["revisions"] == []
+    assert api.through("off").get(f"{PATH}/revisions").status == 400
+
+
+def test_revisions__are_their_owners(alice: Person, bob: Person) -> None:
+    make_thread(alice.resource_id, "t")
+    write(alice.api, "mine")
+    for answer in (
+        bob.api.get(f"{PATH}/revisions"),
+        bob.api.post(f"{PATH}/restore", {"version": 1}),
+    ):
+        assert answer.status == 403 and b"mine" not in answer.raw
+
+
+def _post_at_once(server: LiveServer, agent_id: str, bodies: list[str], mode: str) -> list[int]:
+    """The statuses of so many requests, each on a connection of its own, all at once."""
+    access = AccessToken(user=make_user("boss", unscoped=True))
+    token = access.give_secret()
+    access.save()
+    address = urlparse(server.url)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def post(text: str) -> int:
+        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=60)
+        path = f"/api/memory/{PATH}?agentId={agent_id}&mode={mode}"
+        connection.request("POST", path, json.dumps({"workingMemory": text}), headers)
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    with ThreadPoolExecutor(50) as pool:
+        return list(pool.map(post, bodies))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_post__fifty_merges_at_once_keep_fifty_keys(live_server: LiveServer) -> None:
+    make_thread("r", "t")
+    bodies = [json.dumps({f"k{number}": number}) for number in range(50)]
+    assert set(_post_at_once(live_server, "by-keys", bodies, "merge")) == {200}
+    newest = WorkingMemoryRevision.objects.order_by("-version")[0]
+    assert json.loads(newest.content) == {f"k{number}": number for number in range(50)}
+    assert newest.version == WorkingMemoryRevision.objects.count() == 50
+
+
+@pytest.mark.django_db(transaction=True)
+def test_post__fifty_replacements_at_once_leave_one_whole(live_server: LiveServer) -> None:
+    make_thread("r", "t")
+    bodies = [f"# text {number}\n" * 300 for number in range(50)]
+    assert set(_post_at_once(live_server, "test-agent", bodies, "replace")) == {200}
+    revisions = WorkingMemoryRevision.objects.order_by("version")
+    assert sorted(one.content for one in revisions) == sorted(bodies)
+    api = Api(make_user("reader", unscoped=True))
+    assert api.get(PATH).body["workingMemory"] == revisions.reverse()[0].content

@@ -1,0 +1,178 @@
+"""What a schema starts with, and what does not fit it."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.options import MemoryOptions, outside_options
+from mastra_memory.working_memory.schema import checked, empty_value
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer", "minimum": 0},
+        "level": {"type": "integer", "default": 3},
+        "ratio": {"type": "number"},
+        "active": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "prefs": {
+            "type": "object",
+            "properties": {
+                "tone": {"type": "string", "default": "dry"},
+                "lang": {"type": "string"},
+            },
+            "required": ["lang"],
+        },
+        "boss": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "kind": {"const": "user"},
+    },
+    "required": ["name"],
+}
+EMPTY = {
+    "name": "",
+    "age": 0,
+    "level": 3,
+    "ratio": 0,
+    "active": False,
+    "tags": [],
+    "prefs": {"tone": "dry", "lang": ""},
+    "boss": None,
+    "kind": "user",
+}
+
+
+class Pet(BaseModel):
+    name: str
+    age: int = 1
+
+
+class Owner(BaseModel):
+    city: str
+    pet: Pet
+    pets: list[Pet] = Field(default_factory=list)
+    note: str | None = None
+
+
+@pytest.mark.parametrize("given", [SCHEMA, json.dumps(SCHEMA)])
+def test_empty_value__has_nested_keys_and_defaults(given: Any) -> None:
+    assert empty_value(given) == EMPTY
+
+
+def test_empty_value__follows_references() -> None:
+    empty = empty_value(Owner.model_json_schema())
+    assert empty == {"city": "", "pet": {"name": "", "age": 1}, "pets": [], "note": None}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["{not json", 5, None, [], {"properties": 5}, {"$ref": "#/nowhere"}, {"anyOf": []}],
+)
+def test_empty_value__of_a_broken_schema_is_an_empty_object(broken: Any) -> None:
+    assert empty_value(broken) == {}
+
+
+def test_empty_value__a_broken_schema_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        empty_value("{not json")
+    assert "schema" in caplog.text
+
+
+def test_empty_value__ends_for_a_schema_that_holds_itself() -> None:
+    assert empty_value({"type": "object", "properties": {"me": {"$ref": "#"}}}) is not None
+    assert empty_value({"$ref": "#"}) == {}
+
+
+def test_options__a_schema_may_be_text_or_a_pydantic_model() -> None:
+    for given in (Owner, json.dumps(Owner.model_json_schema())):
+        options = MemoryOptions.parse({"workingMemory": {"enabled": True, "schema": given}})
+        assert options.working_memory.schema == Owner.model_json_schema()
+    broken = MemoryOptions.parse({"workingMemory": {"enabled": True, "schema": "{"}})
+    assert broken.working_memory.schema == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"name": 5}, "workingMemory.name"),
+        ({"name": "A", "age": "x"}, "workingMemory.age"),
+        ({"name": "A", "age": -1}, "workingMemory.age"),
+        ({"name": "A", "tags": ["x", 5]}, "workingMemory.tags.1"),
+        ({"name": "A", "prefs": {"lang": 1}}, "workingMemory.prefs.lang"),
+        ({"name": "A", "prefs": {}}, "workingMemory.prefs"),
+        ({"age": 5}, "workingMemory"),
+        ([], "workingMemory"),
+        ("text", "workingMemory"),
+    ],
+)
+def test_checked__names_the_path_of_what_does_not_fit(value: Any, path: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        checked(SCHEMA, json.dumps(value))
+    assert [issue.field for issue in caught.value.issues] == [path]
+
+
+def test_checked__names_every_fault() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        checked(SCHEMA, json.dumps({"name": 5, "age": "x"}))
+    fields = [issue.field for issue in caught.value.issues]
+    assert sorted(fields) == ["workingMemory.age", "workingMemory.name"]
+
+
+@pytest.mark.parametrize("text", ["", "not json", "{", "NaN"])
+def test_checked__text_that_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="not valid JSON"):
+        checked(SCHEMA, text)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [{}, {"age": 5}, {"name": None}, {"prefs": {"tone": None}}, {"prefs": {}}, {"prefs": None}],
+)
+def test_checked__of_an_update_nothing_is_required_and_null_fits(update: Any) -> None:
+    assert checked(SCHEMA, json.dumps(update), partial=True) == update
+
+
+@pytest.mark.parametrize("update", [{"age": "x"}, {"tags": "x"}, {"prefs": {"lang": 1}}, [], "x"])
+def test_checked__an_update_of_the_wrong_type_is_refused(update: Any) -> None:
+    with pytest.raises(InvalidInput):
+        checked(SCHEMA, json.dumps(update), partial=True)
+
+
+def test_checked__an_update_by_references() -> None:
+    schema = Owner.model_json_schema()
+    assert checked(schema, '{"pet": {"age": 3}}', partial=True) == {"pet": {"age": 3}}
+    with pytest.raises(InvalidInput) as caught:
+        checked(schema, '{"pet": {"age": "x"}}', partial=True)
+    assert caught.value.issues[0].field == "workingMemory.pet.age"
+
+
+@pytest.mark.parametrize(
+    "broken", [{"type": "nonsense"}, {"$ref": "#"}, {"$ref": "#/nowhere"}, {"properties": 5}]
+)
+def test_checked__a_broken_schema_asks_for_nothing_but_json(
+    broken: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert checked(broken, '{"a": 1}') == {"a": 1}
+    assert "broken" in caplog.text
+
+
+def test_checked__a_schema_cannot_make_us_fetch_anything(caplog: pytest.LogCaptureFixture) -> None:
+    from tests.openai_server import openai_server
+
+    with openai_server() as server:
+        assert checked({"$ref": f"{server.base_url}/x.json"}, '{"a": 1}') == {"a": 1}
+        assert not server.keys and not server.requests
+    assert "broken" in caplog.text
+
+
+def test_outside_options__patterns_of_a_request_are_not_run() -> None:
+    evil = {"type": "string", "pattern": "(a+)+$"}
+    schema = {"properties": {"a": evil}, "patternProperties": {"(a+)+$": evil}}
+    for given in (schema, json.dumps(schema)):
+        options = outside_options({"workingMemory": {"enabled": True, "schema": given}})
+        kept = MemoryOptions.parse(options or {}).working_memory.schema
+        assert kept == {"properties": {"a": {"type": "string"}}}
