@@ -119,12 +119,34 @@ def _copy_messages(
         FROM {chosen} ORDER BY m.created_at, m.sequence""",
         [*seed, clone_id, resource_id, *chosen.params],
     )
+    _copy_vectors(source_id, seed)
     created = sql.instant("m.created_at")
     bodies = f", m.role, m.type, m.content::text, {created}, m.sequence, m.signal"
     return sql.rows(
         f"""SELECT m.id, {new_id}{bodies if with_messages else ""}
         FROM {chosen} ORDER BY m.created_at, m.sequence""",
         [*seed, *chosen.params],
+    )
+
+
+def _copy_vectors(source_id: str, seed: Sequence[str]) -> None:
+    """Give the copies the vectors of their originals, and ask for those that are still missing."""
+    sql.execute(
+        f"""WITH asked AS (
+            INSERT INTO mastra_memory_embeddingrequest
+                (message_id, thread_id, resource_id, model)
+            SELECT c.id, c.thread_id, c.resource_id, r.model
+            FROM mastra_memory_embeddingrequest r
+            JOIN mastra_memory_message c ON c.id = {_new_id_of("r.message_id")}
+            WHERE r.thread_id = %s)
+        INSERT INTO mastra_memory_messageembedding (message_id, thread_id, resource_id, model,
+            dimensions, passage, text_hash, embedding)
+        SELECT c.id, c.thread_id, c.resource_id, e.model, e.dimensions, e.passage, e.text_hash,
+            e.embedding
+        FROM mastra_memory_messageembedding e
+        JOIN mastra_memory_message c ON c.id = {_new_id_of("e.message_id")}
+        WHERE e.thread_id = %s""",
+        [*seed, source_id, *seed, source_id],
     )
 
 

@@ -76,3 +76,13 @@ class ProviderRefused(MastraMemoryError):
 
 class Outdated(MastraMemoryError):
     """Somebody else changed it since it was read. Nothing was changed."""
+
+
+class EmbedderMismatch(MastraMemoryError):
+    """The stored vectors and the embedder's differ in length, so nothing can be compared."""
+
+    def __init__(self, model: str, *, stored: int, made: int) -> None:
+        super().__init__(
+            f"{model} makes vectors of {made} dimensions now, but stored are vectors of {stored}. "
+            f"Run `manage.py mastra_embed --again` to make them anew."
+        )

@@ -13,6 +13,7 @@ from django.db import transaction
 from kombu.exceptions import KombuError
 
 from mastra_memory import titles
+from mastra_memory.embedding import indexing
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +24,19 @@ COALESCE = 0.1
 
 _broker_back_at = 0.0
 _waiting: dict[tuple[str, tuple[Any, ...]], float] = {}
+
+
+EMBEDDING_SECONDS = 20.0
+"""How long one task embeds before it leaves the rest to the next."""
+
+
+@shared_task
+def embed_pending() -> int:
+    """Embed what was saved and what is due again. Returns how many messages it were."""
+    done, more = indexing.embed_pending(seconds=EMBEDDING_SECONDS)
+    if more:
+        enqueue(embed_pending)
+    return done
 
 
 @shared_task

@@ -9,5 +9,6 @@ from tests.conformance_agents import read_agents
 ROOT_URLCONF = "tests.conformance_server"
 MASTRA_MEMORY = {
     "AGENTS": read_agents(Path(os.environ["CONFORMANCE_DIR"]) / "fixture" / "agents.json"),
+    "EMBEDDER": "tests.conformance_embedder.embed",
     "RESOURCE_FOR_REQUEST": "tests.conformance_server.resource_for_request",
 }

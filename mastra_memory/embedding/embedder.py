@@ -91,7 +91,9 @@ def _custom(path: str) -> Embedder:
     try:
         found = import_string(path)
     except ImportError as error:
-        raise InvalidInput(f"EMBEDDER is neither provider/model nor a dotted path: {error}") from None
+        raise InvalidInput(
+            f"EMBEDDER is neither provider/model nor a dotted path: {error}"
+        ) from None
     made = found() if isinstance(found, type) else found
     return made if isinstance(made, Embedder) else FunctionEmbedder(made)
 

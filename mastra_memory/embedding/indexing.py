@@ -189,6 +189,4 @@ def _record_usage(model: str, stored: Sequence[Made]) -> None:
         if one.tokens:
             spent[one.claimed.thread_id] = spent.get(one.claimed.thread_id, 0) + one.tokens
     for thread_id, tokens in spent.items():
-        usage.record(
-            ModelUsage.Purpose.EMBEDDING, model, input_tokens=tokens, thread_id=thread_id
-        )
+        usage.record(ModelUsage.Purpose.EMBEDDING, model, input_tokens=tokens, thread_id=thread_id)

@@ -51,11 +51,9 @@ def _border(text: str, start: int, end: int) -> int:
     """The best place to cut in the second half of what fits."""
     middle = start + (end - start) // 2
     for pattern in (_PARAGRAPH, _SENTENCE, _SPACE):
-        last = None
-        for last in pattern.finditer(text, middle, end):
-            pass
-        if last is not None:
-            return last.end()
+        ends = [found.end() for found in pattern.finditer(text, middle, end)]
+        if ends:
+            return ends[-1]
     return _character_border(text, middle, end)
 
 

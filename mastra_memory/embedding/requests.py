@@ -33,9 +33,7 @@ def models_due() -> list[str]:
     return [name for (name,) in found]
 
 
-def take(
-    model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = None
-) -> list[Claimed]:
+def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = None) -> list[Claimed]:
     """Take up to `limit` requests that are due; nobody else takes them for a while.
 
     With `scope` (on `r`) take what is asked for there, due or taken by another, but nothing that

@@ -5,11 +5,12 @@ from typing import Any
 
 from django.db import transaction
 
-from mastra_memory import cloning, messages, signals, tasks, threads, titles
+from mastra_memory import cloning, conf, messages, signals, tasks, threads, titles
 from mastra_memory.memory.base import Options, for_async
 from mastra_memory.memory.observing import ObservingVerbs
 from mastra_memory.memory.working_memory import WorkingMemoryVerbs
 from mastra_memory.recall import answering, assemble
+from mastra_memory.search.searching import Kind
 from mastra_memory.values import (
     CloneResult,
     MessagePage,
@@ -135,7 +136,7 @@ class Memory(WorkingMemoryVerbs, ObservingVerbs):
     def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
         drafts = messages.draft_messages(batch, strip=strip)
         with transaction.atomic():
-            stored = messages.save_messages(drafts)
+            stored = messages.save_messages(drafts, embed_for=self._embed_later() if strip else ())
             self._want_titles(stored)
         if stored:
             signals.send(
@@ -144,6 +145,13 @@ class Memory(WorkingMemoryVerbs, ObservingVerbs):
                 message_ids=[message.id for message in stored],
             )
         return SavedMessages(stored)
+
+    def _embed_later(self) -> Sequence[str]:
+        """The models for which what is saved now is embedded, soon after; none without recall."""
+        if self.options.semantic_recall is None or self.options.read_only:
+            return ()
+        tasks.enqueue(tasks.embed_pending)
+        return conf.embedding_models()
 
     def _want_titles(self, stored: Sequence[StoredMessage]) -> None:
         """Threads without a title get one later, where the agent's options say so."""
@@ -167,7 +175,7 @@ class Memory(WorkingMemoryVerbs, ObservingVerbs):
         resource_id: str,
         thread_id: str | None = None,
         limit: int = 20,
-        search_type: str | None = None,
+        search_type: Kind | None = None,
         options: Options | None = None,
     ) -> SearchResult:
         """Messages of the resource, or of the thread if one is named; see `answering.search`."""
@@ -178,6 +186,7 @@ class Memory(WorkingMemoryVerbs, ObservingVerbs):
             thread_id=thread_id,
             limit=limit,
             search_type=search_type,
+            own=self.options,
         )
 
     def list_messages(self, thread_id: str, **choices: Any) -> MessagePage:
@@ -192,7 +201,8 @@ class Memory(WorkingMemoryVerbs, ObservingVerbs):
 
     def update_messages(self, changes: Sequence[Mapping[str, Any]]) -> list[StoredMessage]:
         """Change messages by id, content shallowly merged; unknown ids are skipped."""
-        return messages.update_messages(changes)
+        with transaction.atomic():
+            return messages.update_messages(changes, embed_for=self._embed_later())
 
     def delete_messages(self, message_ids: Sequence[str | Mapping[str, Any]]) -> int:
         """Delete messages by id or `{id}`. Returns how many there were.

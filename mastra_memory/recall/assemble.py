@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.options import MemoryOptions
-from mastra_memory.recall import history, window
+from mastra_memory.recall import history, pairs, semantic, window
 from mastra_memory.recall.history import MessageFilter
 from mastra_memory.recall.window import Include
 from mastra_memory.threads import get_thread
@@ -80,28 +81,73 @@ def recall(
     page: int = 0,
     per_page: int | Literal[False] | None = None,
     direction: Literal["ASC", "DESC"] | None = None,
+    vector_search_string: str | None = None,
+    include: Sequence[Include] = (),
+    include_system_reminders: bool = False,
+    hide_signals: HideSignals = None,
     **choices: Any,
 ) -> MessagePage:
     """What an agent reads before its next turn, always oldest first.
 
     Without `per_page`, the newest `last_messages`; nothing when history is off. `direction`
-    chooses the page, never the order of the answer.
+    chooses the page, never the order of the answer. Where semantic recall is on, the messages
+    that fit `vector_search_string` are added with their neighbours; in resource scope they come
+    from all threads of the resource, and the thread itself need not exist yet.
     """
+    will_search = semantic.will_search(options, vector_search_string)
     if per_page is None and options.history_off:
-        return EMPTY
-    if per_page == 0 and per_page is not False and not choices.get("include"):
-        get_thread(thread_id, resource_id=resource_id)
-        return EMPTY
-    if per_page is None:
-        per_page = options.last_messages
-    found = list_messages(
+        if not (will_search or include):
+            return EMPTY
+        per_page = 0
+    read = _read_history(
         thread_id,
         resource_id=resource_id,
+        may_be_missing=will_search and semantic.spans_threads(options),
         page=page,
-        per_page=per_page,
+        per_page=options.last_messages if per_page is None else per_page,
         direction=direction,
-        newest_page=per_page is not False,
         **choices,
     )
-    ascending = sorted(found.messages, key=lambda message: message.place)
-    return replace(found, messages=ascending)
+    windows, tokens = list(include), 0
+    if will_search:
+        hits = semantic.find_hits(
+            options, vector_search_string or "", thread_id=thread_id, resource_id=resource_id
+        )
+        windows, tokens = [*windows, *hits.windows], hits.usage_tokens
+    messages = list(read.messages)
+    if windows:
+        owner = resource_id or get_thread(thread_id).resource_id
+        found = window.read_windows(windows, resource_id=owner)
+        messages = _merged(messages, pairs.complete(found, resource_id=owner))
+    messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
+    messages.sort(key=lambda message: message.place)
+    of_thread = sum(message.thread_id == thread_id for message in messages)
+    has_more = read.has_more and of_thread < read.total
+    return replace(read, messages=messages, has_more=has_more, usage_tokens=tokens)
+
+
+def _read_history(
+    thread_id: str,
+    *,
+    resource_id: str | None,
+    may_be_missing: bool,
+    per_page: int | Literal[False],
+    direction: Literal["ASC", "DESC"] | None,
+    **choices: Any,
+) -> MessagePage:
+    """The page of the thread, hidden messages included; none of it when `per_page` is 0."""
+    try:
+        if per_page == 0 and per_page is not False:
+            get_thread(thread_id, resource_id=resource_id)
+            return EMPTY
+        return history.read_page(
+            thread_id,
+            resource_id=resource_id,
+            per_page=per_page,
+            newest_first=direction == "DESC" or (direction is None and per_page is not False),
+            **choices,
+        )
+    except ThreadNotFound:
+        if not may_be_missing:
+            raise
+        return replace(EMPTY, page=choices["page"], per_page=per_page)

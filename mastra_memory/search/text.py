@@ -3,14 +3,14 @@
 A word counts more the rarer it is within the scope of the search, which `ts_rank` does not know.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mastra_memory import sql
+from mastra_memory.search import filters
 from mastra_memory.search.query import WordQuery
 from mastra_memory.search.scope import VISIBLE, SearchScope
+from mastra_memory.search.scored import Scored
 
 MAX_CANDIDATES = 4_000
 """Beyond so many messages that hold a word, the newest are ranked."""
@@ -23,29 +23,27 @@ LENGTH_SHARE = 0.75
 """BM25's k1 and b."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A message and how well it fits the query."""
-
-    id: str
-    thread_id: str
-    created_at: datetime
-    sequence: int
-    score: float
-
-
-def find_by_words(query: WordQuery, scope: SearchScope, *, limit: int) -> list[Scored]:
+def find_by_words(
+    query: WordQuery,
+    scope: SearchScope,
+    *,
+    limit: int,
+    matching: Mapping[str, Any] | None = None,
+) -> list[Scored]:
     """The best messages, best first, newer ones first among equals; one statement.
 
-    Words of a thread's title count for its matching messages and for its newest one.
+    Words of a thread's title count for its matching messages and for its newest one. `matching`
+    is a filter in Mastra's language; see `filters`.
     """
     if query.filter is None or limit <= 0:
         return []
-    statement, params = _statement(query, scope, limit)
+    statement, params = _statement(query, scope, limit, filters.for_message(matching))
     return [Scored(*cells) for cells in sql.rows(statement, params)]
 
 
-def _statement(query: WordQuery, scope: SearchScope, limit: int) -> tuple[str, list[Any]]:
+def _statement(
+    query: WordQuery, scope: SearchScope, limit: int, matching: sql.Where
+) -> tuple[str, list[Any]]:
     messages, threads = scope.condition("m"), scope.thread_condition("t")
     titles = query.as_prefixes()
     places = range(len(query.terms))
@@ -55,12 +53,14 @@ def _statement(query: WordQuery, scope: SearchScope, limit: int) -> tuple[str, l
     # What stands for a thread found by its title: the newest message without an excluded word.
     newest = f"""SELECT m.id, m.thread_id, m.created_at, m.sequence, m.search AS words
         FROM mastra_memory_message m
-        WHERE m.thread_id = n.id AND {VISIBLE} AND {_none_of("m.search", query.excluded)}
+        WHERE m.thread_id = n.id AND {VISIBLE} AND {matching}
+            AND {_none_of("m.search", query.excluded)}
         ORDER BY m.created_at DESC, m.sequence DESC LIMIT 1"""
     statement = f"""
         WITH found AS MATERIALIZED (
             SELECT m.id, m.thread_id, m.created_at, m.sequence, m.search AS words
-            FROM mastra_memory_message m WHERE {messages} AND {VISIBLE} AND m.search @@ %s::tsquery
+            FROM mastra_memory_message m
+            WHERE {messages} AND {VISIBLE} AND {matching} AND m.search @@ %s::tsquery
             ORDER BY m.created_at DESC, m.sequence DESC LIMIT {MAX_CANDIDATES}),
         named AS MATERIALIZED (
             SELECT id, {frequencies} FROM (
@@ -90,11 +90,13 @@ def _statement(query: WordQuery, scope: SearchScope, limit: int) -> tuple[str, l
         ORDER BY score DESC, r.created_at DESC, r.sequence DESC LIMIT %s"""
     return statement, [
         *messages.params,
+        *matching.params,
         query.filter,
         *titles.terms,
         *threads.params,
         titles.filter,
         *query.terms,
+        *matching.params,
         *query.excluded,
         *messages.params,
         limit,

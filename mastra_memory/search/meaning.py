@@ -1,0 +1,162 @@
+"""Messages by their meaning: the vectors nearest to that of the query.
+
+A scope with few vectors is compared whole, which is exact. A large one is asked through the HNSW
+index, whose scan goes on until enough of what it finds is in the scope; where it finds too little,
+the whole is compared after all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.db import transaction
+
+from mastra_memory import conf, sql
+from mastra_memory.embedding.embedder import Vector
+from mastra_memory.embedding.vector_index import TABLE, VectorIndex
+from mastra_memory.exceptions import EmbedderMismatch
+from mastra_memory.search import filters
+from mastra_memory.search.scope import SearchScope
+from mastra_memory.search.scored import Scored
+
+EF_SEARCH = 200
+"""How far the index looks around at each step; more is more exact and slower."""
+PASSAGES = 16
+"""How many passages more than messages are read first, since one message may have several."""
+MAX_SCAN_TUPLES = 60_000
+"""Where a scan of the index gives up looking for more that is in the scope."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What is searched for, and where."""
+
+    model: str
+    vectors: Sequence[Vector]
+    """Of the passages of the query: usually one."""
+    scope: SearchScope
+    filter: Mapping[str, Any] | None = None
+    """See `filters`."""
+    threshold: float | None = None
+    """The least similarity that counts."""
+
+
+def find_by_meaning(wanted: Meaning, *, limit: int, use_index: bool | None = None) -> list[Scored]:
+    """The messages with the most similar passages, each once, best first.
+
+    `use_index` overrides the choice between the index and comparing everything. Raises
+    `EmbedderMismatch` where the scope has only vectors of another length.
+    """
+    best: dict[str, Scored] = {}
+    for vector in wanted.vectors if limit > 0 else ():
+        for scored in _nearest(wanted, vector, limit, use_index):
+            known = best.get(scored.id)
+            if known is None or known.score < scored.score:
+                best[scored.id] = scored
+    return sorted(best.values(), key=Scored.rank, reverse=True)[:limit]
+
+
+def _nearest(wanted: Meaning, vector: Vector, limit: int, use_index: bool | None) -> list[Scored]:
+    index = VectorIndex.of(wanted.model, len(vector))
+    if use_index is None:
+        use_index = _is_large(index, wanted)
+    if use_index:
+        found = _scan(index, wanted, vector, limit)
+        if len(found) == limit:
+            return _above(found, wanted.threshold)
+    return _above(_compare(index, wanted, vector, limit), wanted.threshold)
+
+
+def _above(found: Sequence[Scored], least: float | None) -> list[Scored]:
+    return [scored for scored in found if least is None or scored.score >= least]
+
+
+def _is_large(index: VectorIndex, wanted: Meaning) -> bool:
+    """Whether the scope is too large to be compared whole, and there is an index to ask."""
+    limit = conf.app_settings().EXACT_SEARCH_LIMIT
+    where = wanted.scope.condition("e")
+    found = sql.row(
+        f"""SELECT count(*), (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s))
+        FROM (SELECT 1 FROM {TABLE} e WHERE {index.condition} AND {where} LIMIT %s) AS e""",
+        [index.name, *where.params, limit + 1],
+    )
+    assert found is not None
+    if found[0] == 0:
+        _check_length(index, where)
+    return found[0] > limit and bool(found[1])
+
+
+def _check_length(index: VectorIndex, where: sql.Where) -> None:
+    other = sql.row(
+        f"""SELECT dimensions FROM {TABLE} e
+        WHERE model = %s AND dimensions <> %s AND {where} LIMIT 1""",
+        [index.model, index.dimensions, *where.params],
+    )
+    if other is not None:
+        raise EmbedderMismatch(index.model, stored=other[0], made=index.dimensions)
+
+
+def _compare(index: VectorIndex, wanted: Meaning, vector: Vector, limit: int) -> list[Scored]:
+    """Compare all vectors of the scope."""
+    where = wanted.scope.condition("e")
+    rows = limit + PASSAGES
+    while True:
+        found, exhausted = _ask(index, wanted, vector, where, rows, exact=True)
+        if exhausted or len(found) >= limit:
+            return found[:limit]
+        rows *= 8
+
+
+def _scan(index: VectorIndex, wanted: Meaning, vector: Vector, limit: int) -> list[Scored]:
+    """Ask the index; it may find fewer than there are."""
+    where = wanted.scope.condition("e", by_index=False)
+    with transaction.atomic():
+        sql.row(_SCAN_SETTINGS, [str(EF_SEARCH), str(MAX_SCAN_TUPLES)])
+        found, _ = _ask(index, wanted, vector, where, max(4 * limit, 40), exact=False)
+    return found[:limit]
+
+
+# Relaxed order, since what is found is sorted again; and no plan but that of the index.
+_SCAN_SETTINGS = """SELECT set_config('hnsw.iterative_scan', 'relaxed_order', TRUE),
+    set_config('hnsw.ef_search', %s, TRUE), set_config('hnsw.max_scan_tuples', %s, TRUE),
+    set_config('enable_seqscan', 'off', TRUE), set_config('enable_bitmapscan', 'off', TRUE),
+    set_config('enable_sort', 'off', TRUE), set_config('enable_hashjoin', 'off', TRUE),
+    set_config('enable_mergejoin', 'off', TRUE)"""
+
+
+def _ask(
+    index: VectorIndex,
+    wanted: Meaning,
+    vector: Vector,
+    where: sql.Where,
+    rows: int,
+    *,
+    exact: bool,
+) -> tuple[list[Scored], bool]:
+    """The nearest passages as messages, and whether there are no more of them."""
+    matching, params = "", []
+    if wanted.filter:
+        chosen = filters.condition(wanted.filter)
+        matching = f"""AND EXISTS (SELECT 1 FROM mastra_memory_message m
+            JOIN mastra_memory_thread t ON t.id = m.thread_id
+            WHERE m.id = e.message_id AND {chosen})"""
+        params = chosen.params
+    found = sql.rows(
+        f"""SELECT m.id, m.thread_id, m.created_at, m.sequence, {index.similarity("n.distance")}
+        FROM (SELECT e.message_id, {index.distance("e", exact=exact)} AS distance
+            FROM {TABLE} e WHERE {index.condition} AND {where} {matching}
+            ORDER BY distance LIMIT %s) AS n
+        JOIN mastra_memory_message m ON m.id = n.message_id
+        WHERE n.distance <> 'NaN'""",
+        [_as_text(vector), *where.params, *params, rows],
+    )
+    best_first = sorted((Scored(*cells) for cells in found), key=Scored.rank, reverse=True)
+    unique: dict[str, Scored] = {}
+    for scored in best_first:
+        unique.setdefault(scored.id, scored)
+    return list(unique.values()), len(found) < rows
+
+
+def _as_text(vector: Vector) -> str:
+    return orjson.dumps(vector, option=orjson.OPT_SERIALIZE_NUMPY).decode()
