@@ -1,1 +1,1 @@
-"""Database backend: Django's PostgreSQL backend on the embedded server."""
+"""Database backend: Django's own for PostgreSQL, see base.py for what differs."""

@@ -12,7 +12,7 @@ import json
 from django.conf import settings
 names = ["DEBUG", "ALLOWED_HOSTS", "SECRET_KEY", "CELERY_BROKER_URL", "PRODUCTION"]
 print(json.dumps({name: getattr(settings, name) for name in names}
-    | {"engine": settings.DATABASES["default"]["ENGINE"]}))
+    | {"host": settings.DATABASES["default"]["HOST"]}))
 """
 LONG_KEY = "x1" * 20 + "abcdefghijklmnop"
 
@@ -80,7 +80,7 @@ def test_settings__variables_are_read(tmp_path: Path) -> None:
         "ALLOWED_HOSTS": ["a.example", "b.example"],
         "SECRET_KEY": LONG_KEY,
         "CELERY_BROKER_URL": "redis://queue/0",
-        "engine": "django.db.backends.postgresql",
+        "host": "db",
     }
 
 
