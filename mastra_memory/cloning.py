@@ -90,7 +90,7 @@ def _insert_thread(source: StoredThread, clone_id: str, resource_id: str, title:
     title = jsontext.clean_text(title) or (f"Clone of {source.title}" if source.title else "")
     made = sql.execute(
         """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, clone_source_id)
-        VALUES (%s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING""",
+        VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING""",
         [clone_id, resource_id, title, Thread.TitleSource.MANUAL if title else "", source.id],
     )
     if not made:
@@ -248,7 +248,8 @@ def _copy_working_memory(
 def clone_metadata(thread: StoredThread | None) -> dict[str, Any] | None:
     """What the metadata says about the thread's origin; None when it is no clone."""
     origin = ((thread.metadata if thread else None) or {}).get("clone")
-    return origin if isinstance(origin, dict) and "sourceThreadId" in origin else None
+    named = origin.get("sourceThreadId") if isinstance(origin, dict) else None
+    return origin if isinstance(named, str) else None
 
 
 def find_source(thread_id: str) -> StoredThread | None:

@@ -21,6 +21,9 @@ CREATED, UPDATED = sql.instant("t.created_at"), sql.instant("t.updated_at")
 BARE_COLUMNS = f"t.id, t.resource_id, t.title, t.metadata::text, {CREATED}, {UPDATED}"
 """What a `StoredThread` is made of, in its order, for a thread without working memory."""
 
+# New threads name no key after ON CONFLICT: of two unique indexes that hold the id, naming one
+# lets two inserts of the same id wait for each other.
+
 # Thread-scoped working memory lives in its own table and is shown as a key of the metadata.
 _COLUMNS = f"""t.id, t.resource_id, t.title,
     (CASE WHEN w.content IS NULL THEN t.metadata ELSE
@@ -117,7 +120,7 @@ def create_thread(
         made = sql.row(
             f"""INSERT INTO mastra_memory_thread AS t
                 (id, resource_id, title, title_source, metadata)
-            VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT (id) DO NOTHING
+            VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT DO NOTHING
             RETURNING {BARE_COLUMNS}""",
             [thread_id, resource_id, title, _source_of(title), _json_or_none(kept)],
         )
@@ -145,19 +148,19 @@ def save_thread(
     thread_id, resource_id = check_id(thread_id, "id"), check_id(resource_id, "resourceId")
     title = jsontext.clean_text(title)
     memory, kept = working_memory.taken_out(metadata)
+    new = [title, _source_of(title), _json_or_none(kept)]
     with transaction.atomic():
-        saved = sql.row(
-            f"""INSERT INTO mastra_memory_thread AS t
-                (id, resource_id, title, title_source, metadata)
-            VALUES (%s, %s, %s, %s, %s::jsonb)
-            ON CONFLICT (id) DO UPDATE SET title = excluded.title, metadata = excluded.metadata,
-                title_source = CASE WHEN t.title = excluded.title THEN t.title_source
-                    ELSE excluded.title_source END,
-                updated_at = {LATER.replace("updated_at", "t.updated_at")}
-            WHERE t.resource_id = excluded.resource_id RETURNING id""",
-            [thread_id, resource_id, title, _source_of(title), _json_or_none(kept)],
+        saved = sql.execute(
+            """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata)
+            VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT DO NOTHING""",
+            [thread_id, resource_id, *new],
+        ) or sql.execute(
+            f"""UPDATE mastra_memory_thread SET title = %s,
+                title_source = CASE WHEN title = %s THEN title_source ELSE %s END,
+                metadata = %s::jsonb, updated_at = {LATER} WHERE id = %s AND resource_id = %s""",
+            [title, *new, thread_id, resource_id],
         )
-        if saved is None:
+        if not saved:
             raise Conflict(f"Thread with id {thread_id} belongs to another resource")
         if memory is not None:
             working_memory.save_for_thread(thread_id, resource_id, memory, source="python")
