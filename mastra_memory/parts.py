@@ -72,7 +72,7 @@ def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
             continue
         converted = _from_core_part(part)
         made.append(converted)
-        if "toolInvocation" in converted:
+        if part["type"] == "tool-call":
             calls[converted["toolInvocation"]["toolCallId"]] = converted["toolInvocation"]
     return made
 
@@ -123,7 +123,8 @@ def without_working_memory(content: Content) -> Content | None:
 
 def _updates_memory(part: Mapping[str, Any]) -> bool:
     invocation = part.get("toolInvocation")
-    return isinstance(invocation, Mapping) and invocation.get("toolName") in WORKING_MEMORY_TOOLS
+    name = invocation.get("toolName") if isinstance(invocation, Mapping) else None
+    return isinstance(name, str) and name in WORKING_MEMORY_TOOLS
 
 
 def _without_tags(part: Any) -> Any:
@@ -165,7 +166,7 @@ def signal_type(role: str, content: Mapping[str, Any]) -> str:
 
 
 def _known_signal(name: Any) -> str:
-    return name if name in SIGNAL_TYPES else ""
+    return name if isinstance(name, str) and name in SIGNAL_TYPES else ""
 
 
 def _is_reminder(content: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
