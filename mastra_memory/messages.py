@@ -1,22 +1,22 @@
 """Messages: save, get, update, delete."""
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 
-from mastra_memory import conf, jsontext, keys, parts, sql, times
+from mastra_memory import conf, jsontext, keys, parts, sql
+from mastra_memory.drafts import Draft, as_one_document, draft_message, draft_messages
 from mastra_memory.exceptions import (
     AccessDenied,
     Conflict,
     InvalidInput,
     Issue,
+    MastraMemoryError,
     ThreadNotFound,
 )
-from mastra_memory.models import Message
 from mastra_memory.values import StoredMessage
 
 COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
@@ -24,122 +24,10 @@ COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
 """What a `StoredMessage` is made of, in its order."""
 
 
-ROLES = tuple(Message.Role.values)
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A message checked and ready to be stored."""
-
-    index: int
-    """Its place in the batch as it was given."""
-    id: str
-    thread_id: str
-    resource_id: str
-    role: str
-    type: str
-    signal: str
-    content_json: str
-    text: str
-    created_at: datetime | None
-    """None: the moment of saving."""
-
-
-def draft_messages(messages: Sequence[Any], *, strip: bool = True) -> list[Draft]:
-    """Check a batch and bring it into the stored form.
-
-    System messages, transient signals, and what is empty once working-memory traces are taken
-    out (`strip`) are left out; of an id given twice the last one stays, in the first one's place.
-    Raises `InvalidInput` naming the index and field of the first fault.
-    """
-    _check_owners(messages)
-    drafts: dict[str, Draft] = {}
-    for index, message in enumerate(messages):
-        try:
-            draft = _draft(index, message, strip)
-        except InvalidInput as error:
-            issues = [Issue(f"messages.{index}.{i.field}", i.message) for i in error.issues]
-            raise InvalidInput(f"messages.{index}: {error}", issues) from None
-        if draft is not None:
-            drafts[draft.id] = draft
-    return list(drafts.values())
-
-
-def _check_owners(messages: Sequence[Any]) -> None:
-    faulty = [
-        index
-        for index, message in enumerate(messages)
-        if not isinstance(message, Mapping)
-        or not message.get("threadId")
-        or not message.get("resourceId")
-    ]
-    if faulty:
-        raise InvalidInput(
-            "All messages must have threadId and resourceId fields. "
-            f"Found {len(faulty)} invalid message(s).",
-            [Issue(f"messages.{index}", "needs threadId and resourceId") for index in faulty],
-        )
-    owners: dict[Any, Any] = {}
-    for index, message in enumerate(messages):
-        thread_id, resource_id = str(message["threadId"]), message["resourceId"]
-        if owners.setdefault(thread_id, resource_id) != resource_id:
-            raise InvalidInput(
-                "All messages for the same threadId must use the same resourceId.",
-                [Issue(f"messages.{index}.resourceId", "differs within the thread")],
-            )
-
-
-def _draft(index: int, message: Mapping[str, Any], strip: bool) -> Draft | None:
-    role = message.get("role")
-    if role == "system":
-        return None
-    if role not in ROLES:
-        reason = f"must be one of {', '.join(ROLES)}"
-        raise InvalidInput(f"role {reason}", [Issue("role", reason)])
-    content: parts.Content | None = parts.normalise(message)
-    if strip and content is not None:
-        content = parts.without_working_memory(content)
-    if content is None or not (content["parts"] or content.get("content")):
-        return None
-    if parts.is_transient(role, content):
-        return None
-    content_json = jsontext.dumps(content)
-    return Draft(
-        index=index,
-        id=keys.check_id(message["id"], "id") if message.get("id") else str(uuid.uuid4()),
-        thread_id=keys.check_id(message["threadId"], "threadId"),
-        resource_id=keys.check_id(message["resourceId"], "resourceId"),
-        role=role,
-        type=_type_of(message),
-        signal=parts.signal_type(role, content),
-        content_json=content_json,
-        text=jsontext.clean_text(parts.text_of(content)),
-        created_at=_moment_of(message),
-    )
-
-
-def _type_of(message: Mapping[str, Any]) -> str:
-    given = message.get("type") or "v2"
-    if not isinstance(given, str):
-        raise InvalidInput("type must be text", [Issue("type", "must be text")])
-    return jsontext.clean_text(given)
-
-
-def _moment_of(message: Mapping[str, Any]) -> datetime | None:
-    given = message.get("createdAt")
-    if given is None or given == "":
-        return None
-    try:
-        return times.parse(given)
-    except ValueError as error:
-        reason = f"cannot be read: {error}"
-        raise InvalidInput(f"createdAt {reason}", [Issue("createdAt", reason)]) from None
-
-
 def save_messages(drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()) -> list[StoredMessage]:
-    """Insert or replace the messages in one transaction; two statements, whatever the number.
+    """Insert or replace the messages, all or none; one statement, whatever the number.
 
-    A third one asks for vectors of the models `embed_for`, where the text has none of them yet.
+    A second one asks for vectors of the models `embed_for`, where the text has none of them yet.
 
     The threads are locked first, so that a batch stays together. A replaced message keeps its
     first `created_at` and its place. Sorted by time, ties in the order given.
@@ -148,10 +36,15 @@ def save_messages(drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()) -> 
     """
     if not drafts:
         return []
-    with transaction.atomic():
-        now = _touch_threads({draft.thread_id: draft.resource_id for draft in drafts})
-        saved = _upsert(drafts, now)
-        _ask_for_vectors([draft.id for draft in drafts], embed_for)
+    alone = not embed_for and not connection.in_atomic_block
+    try:
+        with nullcontext() if alone else transaction.atomic():
+            saved = _store(drafts)
+            _ask_for_vectors([draft.id for draft in drafts], embed_for)
+    except DatabaseError as error:
+        if getattr(error.__cause__, "sqlstate", None) != REFUSED:
+            raise
+        raise _reason_of_refusal(drafts) from None
     by_id = {draft.id: draft for draft in drafts}
     stored = [
         StoredMessage(
@@ -170,48 +63,64 @@ def save_messages(drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()) -> 
     return sorted(stored, key=lambda message: message.place)
 
 
-def _touch_threads(owners: Mapping[str, str]) -> datetime:
-    """Lock the threads in the order of their ids, move their `updated_at`, return the latest."""
-    touched = sql.rows(
-        f"""UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
-        WHERE id IN (SELECT id FROM mastra_memory_thread WHERE id = ANY(%s)
-            ORDER BY id FOR UPDATE)
-        RETURNING id, resource_id, updated_at""",
-        [list(owners)],
-    )
-    found = {thread_id: resource_id for thread_id, resource_id, _ in touched}
-    for thread_id, resource_id in owners.items():
-        if thread_id not in found:
-            raise ThreadNotFound(f"Thread not found: {thread_id}")
-        if found[thread_id] != resource_id:
-            raise AccessDenied
-    return max(moment for _, _, moment in touched)
+__all__ = [
+    "COLUMNS",
+    "delete_messages",
+    "draft_messages",
+    "get_messages",
+    "ids_of",
+    "save_messages",
+    "update_messages",
+]
+
+REFUSED = "MM001"
+"""The SQLSTATE with which the database takes back a batch that it could not store whole."""
+
+_STORE = f"""WITH touched AS (
+    UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
+    WHERE id IN (SELECT id FROM mastra_memory_thread WHERE id = ANY(%s) ORDER BY id FOR UPDATE)
+    RETURNING id, resource_id, updated_at),
+saved AS (
+    INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
+        content, text, search, created_at)
+    SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content, i.text,
+        mastra_memory_words(%s::regconfig, i.text), coalesce(i.created_at, t.updated_at)
+    FROM json_to_recordset(%s::json) AS i(place int, id text, thread_id text, resource_id text,
+        role text, type text, signal text, content jsonb, text text, created_at timestamptz)
+    JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id
+    ORDER BY i.place
+    ON CONFLICT (id) DO UPDATE SET thread_id = excluded.thread_id, role = excluded.role,
+        type = excluded.type, signal = excluded.signal, content = excluded.content,
+        text = excluded.text, search = excluded.search
+    WHERE m.resource_id = excluded.resource_id
+    RETURNING m.id, {sql.instant("m.created_at")} AS created, m.sequence)
+SELECT s.id, s.created, s.sequence, CASE WHEN c.stored <> %s THEN mastra_memory_refuse() END
+FROM (SELECT count(*) AS stored FROM saved) c LEFT JOIN saved s ON TRUE"""
 
 
-def _upsert(drafts: Sequence[Draft], now: datetime) -> list[sql.Row]:
-    saved = sql.rows(
-        f"""INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
-            content, text, search, created_at)
-        SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content, i.text,
-            mastra_memory_words(%s::regconfig, i.text), coalesce(i.created_at, %s)
-        FROM json_to_recordset(%s::json) AS i(place int, id text, thread_id text,
-            resource_id text, role text, type text, signal text, content jsonb, text text,
-            created_at timestamptz)
-        ORDER BY i.place
-        ON CONFLICT (id) DO UPDATE SET thread_id = excluded.thread_id, role = excluded.role,
-            type = excluded.type, signal = excluded.signal, content = excluded.content,
-            text = excluded.text, search = excluded.search
-        WHERE m.resource_id = excluded.resource_id
-        RETURNING id, {sql.instant("m.created_at")}, sequence""",
-        [conf.app_settings().SEARCH_LANGUAGE, now, _as_one_document(drafts)],
-    )
-    if len(saved) < len(drafts):
-        known = {message_id for message_id, _, _ in saved}
-        foreign = next(draft for draft in drafts if draft.id not in known)
-        raise Conflict(
-            f"messages.{foreign.index}: the id {foreign.id} belongs to another resource's message"
-        )
-    return saved
+def _store(drafts: Sequence[Draft]) -> list[sql.Row]:
+    """Id, time and sequence of each message stored; an error of state `REFUSED` if one was not."""
+    thread_ids = list({draft.thread_id for draft in drafts})
+    language, document = conf.app_settings().SEARCH_LANGUAGE, as_one_document(drafts)
+    stored = sql.hot_rows(_STORE, [thread_ids, language, document, len(drafts)])
+    return [cells[:3] for cells in stored]
+
+
+def _reason_of_refusal(drafts: Sequence[Draft]) -> MastraMemoryError:
+    """Why a batch could not be stored, told by what stands in the database."""
+    statement = "SELECT id, resource_id FROM mastra_memory_{} WHERE id = ANY(%s)"
+    threads = dict(sql.rows(statement.format("thread"), [[draft.thread_id for draft in drafts]]))
+    messages = dict(sql.rows(statement.format("message"), [[draft.id for draft in drafts]]))
+    for draft in drafts:
+        if draft.thread_id not in threads:
+            return ThreadNotFound(f"Thread not found: {draft.thread_id}")
+        if threads[draft.thread_id] != draft.resource_id:
+            return AccessDenied()
+        if messages.get(draft.id, draft.resource_id) != draft.resource_id:
+            return Conflict(
+                f"messages.{draft.index}: the id {draft.id} belongs to another resource's message"
+            )
+    return Conflict("The threads changed while the messages were saved; nothing was stored")
 
 
 def _ask_for_vectors(message_ids: Sequence[str], models: Sequence[str]) -> None:
@@ -228,27 +137,6 @@ def _ask_for_vectors(message_ids: Sequence[str], models: Sequence[str]) -> None:
             ON CONFLICT (message_id, model) DO NOTHING""",
             [list(models), list(message_ids)],
         )
-
-
-def _as_one_document(drafts: Sequence[Draft]) -> str:
-    """The batch as one JSON parameter: cheaper to send than an array for each column."""
-    return jsontext.dumps(
-        [
-            {
-                "place": place,
-                "id": draft.id,
-                "thread_id": draft.thread_id,
-                "resource_id": draft.resource_id,
-                "role": draft.role,
-                "type": draft.type,
-                "signal": draft.signal,
-                "content": jsontext.fragment(draft.content_json),
-                "text": draft.text,
-                "created_at": draft.created_at,
-            }
-            for place, draft in enumerate(drafts)
-        ]
-    )
 
 
 def get_messages(
@@ -278,13 +166,12 @@ def update_messages(
     by_id = {keys.check_id(change.get("id"), "id"): change for change in changes}
     places = {message_id: place for place, message_id in enumerate(by_id)}
     with transaction.atomic():
-        owners = {message.thread_id: message.resource_id for message in get_messages(by_id)}
-        if not owners:
-            return []
-        _touch_threads(owners)
+        _lock_threads({message.thread_id for message in get_messages(by_id)})
         current = get_messages(by_id)  # again, now that nobody else can change them
+        if not current:
+            return []
         drafts = [_changed(places[m.id], m, by_id[m.id]) for m in current]
-        _upsert(drafts, times.now())
+        _store(drafts)
         _move(drafts)
         _ask_for_vectors([draft.id for draft in drafts], embed_for)
         return get_messages(by_id)
@@ -300,7 +187,7 @@ def _changed(index: int, message: StoredMessage, change: Mapping[str, Any]) -> D
             content["metadata"] = metadata
     elif given is not None:
         content = parts.normalise(change)
-    draft = _draft(
+    draft = draft_message(
         index,
         {
             "id": message.id,
@@ -316,6 +203,13 @@ def _changed(index: int, message: StoredMessage, change: Mapping[str, Any]) -> D
     if draft is None:
         raise InvalidInput(f"messages.{index}: an update may not empty a message")
     return replace(draft, created_at=draft.created_at or message.created_at)
+
+
+def _lock_threads(thread_ids: Iterable[str]) -> None:
+    sql.execute(
+        "SELECT 1 FROM mastra_memory_thread WHERE id = ANY(%s) ORDER BY id FOR UPDATE",
+        [list(thread_ids)],
+    )
 
 
 def _move(drafts: Sequence[Draft]) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mastra_memory import jsontext
 from mastra_memory.exceptions import InvalidInput, Issue
 
 WORKING_MEMORY_TOOLS = frozenset({"updateWorkingMemory", "setWorkingMemory"})
@@ -26,8 +27,7 @@ def normalise(message: Mapping[str, Any]) -> Content:
     if isinstance(content, Mapping):
         return _from_object(content)
     if isinstance(content, str):
-        made: Content = {"format": 2, "parts": [{"type": "text", "text": content}]}
-        made["content"] = content
+        made = of_text(content)
     elif isinstance(content, list):
         made = {"format": 2, "parts": _from_core_parts(content)}
     elif content is None and isinstance(message.get("parts"), list):
@@ -37,6 +37,37 @@ def normalise(message: Mapping[str, Any]) -> Content:
     if isinstance(message.get("metadata"), Mapping):
         made["metadata"] = dict(message["metadata"])
     return made
+
+
+def of_text(text: str) -> Content:
+    """The content that says just this."""
+    return {"format": 2, "parts": [{"type": "text", "text": text}], "content": text}
+
+
+def made_of(parts: list[dict[str, Any]], metadata: Mapping[str, Any]) -> Content:
+    """The content with these parts, and this metadata unless it is empty."""
+    content: Content = {"format": 2, "parts": parts}
+    return {**content, "metadata": dict(metadata)} if metadata else content
+
+
+def from_storage(text: str) -> tuple[Content, bool]:
+    """Content as Mastra's own tables hold it: format 2, an older list of parts, or bare text.
+
+    A value of no known shape is kept as `metadata.importRaw` of an empty message; then the second
+    value is False.
+    """
+    try:
+        value = jsontext.loads(jsontext.clean_text(text).encode())
+    except InvalidInput:
+        return of_text(text), True
+    if isinstance(value, str):
+        return of_text(value), True
+    if isinstance(value, int | float | None):  # somebody said just `42` or `true`
+        return of_text(text), True
+    try:
+        return normalise({"content": value}), True
+    except InvalidInput:
+        return {"format": 2, "parts": [], "metadata": {"importRaw": value}}, False
 
 
 def _from_object(content: Mapping[str, Any]) -> Content:
@@ -66,9 +97,9 @@ def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     calls: dict[str, dict[str, Any]] = {}
     for part in _checked_parts(parts, "content"):
-        if part["type"] == "tool-result" and part.get("toolCallId") in calls:
-            call = calls[part["toolCallId"]]
-            call.update(state="result", result=part.get("result"))
+        call_id = str(part.get("toolCallId"))
+        if part["type"] == "tool-result" and call_id in calls:
+            finish_call(calls[call_id], part.get("result"))
             continue
         converted = _from_core_part(part)
         made.append(converted)
@@ -90,9 +121,8 @@ def _from_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
             call = tool_invocation(part.get("toolCallId"), part.get("toolName"), part.get("args"))
             return call
         case "tool-result":
-            call = tool_invocation(part.get("toolCallId"), part.get("toolName"), {})
-            call["toolInvocation"].update(state="result", result=part.get("result"))
-            return call
+            name = part.get("toolName")
+            return lone_result(part.get("toolCallId"), name, part.get("result"))
     return dict(part)
 
 
@@ -105,6 +135,25 @@ def tool_invocation(call_id: Any, name: Any, args: Any) -> dict[str, Any]:
     """A tool-invocation part in state `call`."""
     invocation = {"state": "call", "toolCallId": str(call_id), "toolName": str(name), "args": args}
     return {"type": "tool-invocation", "toolInvocation": invocation}
+
+
+def lone_result(call_id: Any, name: Any, result: Any) -> dict[str, Any]:
+    """A tool-invocation part for a result whose call is not known."""
+    part = tool_invocation(call_id, name, {})
+    finish_call(part["toolInvocation"], result)
+    return part
+
+
+def finish_call(invocation: dict[str, Any], result: Any, *, failed: bool = False) -> None:
+    """Write the result of a call into its invocation."""
+    invocation.update(state="result", result=result)
+    if failed:
+        invocation["isError"] = True
+
+
+def may_hold_working_memory(content_json: str) -> bool:
+    """A quick look at the JSON text: False when there is surely nothing to take out."""
+    return "<working_memory>" in content_json or "WorkingMemory" in content_json
 
 
 def without_working_memory(content: Content) -> Content | None:

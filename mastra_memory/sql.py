@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from django.db import connection, transaction
+from django.db.backends.postgresql.base import ServerBindingCursor
 
 from mastra_memory.exceptions import InvalidInput, Issue
 
@@ -53,6 +54,19 @@ def row(statement: str, params: Params = ()) -> Row | None:
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         return cursor.fetchone()
+
+
+def hot_rows(statement: str, params: Params = ()) -> list[Row]:
+    """The same as `rows`, for a statement whose text is sent again and again.
+
+    Its parameters are bound by the server, which then plans it once a connection, if the database
+    settings allow prepared statements (`OPTIONS: {"prepare_threshold": n}`; Django's default does
+    not, for the sake of connection poolers).
+    """
+    with connection.cursor() as cursor:
+        cursor.cursor = ServerBindingCursor(connection.connection)
+        cursor.execute(statement, params)
+        return cursor.fetchall()
 
 
 def execute(statement: str, params: Params = ()) -> int:

@@ -39,8 +39,8 @@ Direction = Literal["ASC", "DESC"]
 
 def find_thread(thread_id: str) -> StoredThread | None:
     """The thread, or None."""
-    found = sql.row(f"{_SELECT} WHERE t.id = %s", [jsontext.clean_text(thread_id)])
-    return StoredThread(*found) if found else None
+    found = sql.hot_rows(f"{_SELECT} WHERE t.id = %s", [jsontext.clean_text(thread_id)])
+    return StoredThread(*found[0]) if found else None
 
 
 def get_thread(thread_id: str, *, resource_id: str | None = None) -> StoredThread:
@@ -71,7 +71,8 @@ def list_threads(
     limit, offset = sql.page_bounds(page, per_page)
     where = _list_condition(resource_id, metadata, within)
     order = f"{order_by} {direction}, id {direction}"
-    found = sql.rows(
+    read = sql.hot_rows if within is None else sql.rows
+    found = read(
         f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_thread t WHERE {where}),
             page AS (SELECT t.* FROM mastra_memory_thread t WHERE {where}
                 ORDER BY {order} LIMIT %s OFFSET %s)

@@ -77,6 +77,10 @@ DATABASES["default"] |= {
     "CONN_MAX_AGE": env.number("CONN_MAX_AGE", 600),
     "CONN_HEALTH_CHECKS": True,
 }
+# Statements sent again and again are planned once a connection. A pooler that hands connections
+# around between statements cannot have that: PREPARED_STATEMENTS=0.
+if env.flag("PREPARED_STATEMENTS", True):
+    DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 3
 DEFAULT_AUTO_FIELD = os.environ.get("DEFAULT_AUTO_FIELD", "django.db.models.BigAutoField")
 
 AUTH_PASSWORD_VALIDATORS = [

@@ -67,7 +67,7 @@ def read_page(
     check_page(page, per_page)
     where = (message_filter or MessageFilter()).condition()
     limit, offset = (None, 0) if per_page is False else (per_page, page * per_page)
-    found = sql.rows(*_statement(thread_id, where, limit, offset, newest_first, include_total))
+    found = sql.hot_rows(*_statement(thread_id, where, limit, offset, newest_first, include_total))
     if not found:
         raise ThreadNotFound
     if resource_id is not None and found[0][0] != resource_id:
