@@ -1,0 +1,1 @@
+"""Write conversations to files: one module a format, all of them streaming."""

@@ -1,0 +1,204 @@
+"""Our own format: lossless JSON lines that `mastra_import` reads back.
+
+The first line names format and version. Then come the working memories of resources, each thread
+followed by its working memory, messages and observations, and the observations of resources.
+Revisions keep their texts, not their authors; work in progress is not part of it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from mastra_memory import sql, times
+from mastra_memory.exporters.output import Counts, Write
+from mastra_memory.exporters.selection import (
+    MessageRow,
+    Selection,
+    ThreadRow,
+    thread_batches,
+    with_messages,
+)
+from mastra_memory.models import ObservationalRecord, ObservationChunk
+from mastra_memory.options import camel_keys
+
+NAME, SUFFIX = "jsonl", ".jsonl"
+HEADER = {"kind": "export", "format": "mastra-memory", "version": 1}
+
+_RECORD_FIELDS = (
+    "origin_type",
+    "active_observations",
+    "observation_token_count",
+    "total_tokens_observed",
+    "pending_message_tokens",
+    "last_observed_at",
+    "observed_message_ids",
+    "observed_timezone",
+    "last_buffered_at_tokens",
+    "last_buffered_at_time",
+    "buffered_reflection",
+    "buffered_reflection_tokens",
+    "buffered_reflection_input_tokens",
+    "reflected_observation_line_count",
+    "config",
+    "metadata",
+    "created_at",
+    "updated_at",
+)
+_CHUNK_FIELDS = (
+    "id",
+    "cycle_id",
+    "observations",
+    "token_count",
+    "message_ids",
+    "message_tokens",
+    "last_observed_at",
+    "hints",
+    "created_at",
+)
+
+
+def export(selection: Selection, write: Write, after_thread: Callable[[], None]) -> Counts:
+    """Write everything that is selected.
+
+    What belongs to a resource as a whole goes along when resources are selected as a whole.
+    """
+    counts = Counts()
+    write(_line(HEADER))
+    if selection.is_whole:
+        for line in _working_memories(selection.of_resources("w.resource_id"), "resource"):
+            write(line)
+    for threads in thread_batches(selection):
+        memories, records = _hanging_on(threads)
+        for thread, messages in with_messages(selection, threads):
+            write(_thread(thread))
+            for line in memories.get(thread.id, ()):
+                write(line)
+            for message in messages:
+                write(_message(message))
+                counts.messages += 1
+            for line in records.get(thread.id, ()):
+                write(line)
+            counts.threads += 1
+            after_thread()
+    if selection.is_whole:
+        for line in _resource_records(selection):
+            write(line)
+    return counts
+
+
+def _line(value: Any) -> bytes:
+    return orjson.dumps(value, default=_json, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else times.to_wire(moment)
+
+
+def _json(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} has no place in an export")
+
+
+def _thread(thread: ThreadRow) -> bytes:
+    metadata = thread.metadata_json
+    return _line(
+        {
+            "kind": "thread",
+            "id": thread.id,
+            "resourceId": thread.resource_id,
+            "title": thread.title,
+            "titleSource": thread.title_source,
+            "cloneSourceId": thread.clone_source_id,
+            "createdAt": _moment(thread.created_at),
+            "updatedAt": _moment(thread.updated_at),
+            "metadata": None if metadata is None else orjson.Fragment(metadata),
+        }
+    )
+
+
+def _message(message: MessageRow) -> bytes:
+    return _line(
+        {
+            "kind": "message",
+            "id": message.id,
+            "threadId": message.thread_id,
+            "resourceId": message.resource_id,
+            "role": message.role,
+            "type": message.type,
+            "createdAt": _moment(message.created_at),
+            "editedAt": _moment(message.edited_at),
+            "content": orjson.Fragment(message.content_json),
+        }
+    )
+
+
+def _hanging_on(threads: Sequence[ThreadRow]) -> tuple[dict[str, list[bytes]], ...]:
+    """Working memory and observations of the threads, as lines by thread."""
+    ids = [thread.id for thread in threads]
+    where = sql.Where()
+    where.add("w.thread_id = ANY(%s)", ids)
+    memories: dict[str, list[bytes]] = {}
+    for line in _working_memories(where, "thread"):
+        memories.setdefault(orjson.loads(line)["threadId"], []).append(line)
+    records: dict[str, list[bytes]] = {}
+    found = ObservationalRecord.objects.filter(thread_id__in=ids).order_by("generation_count")
+    for record in found.prefetch_related("chunks"):
+        records.setdefault(str(record.thread_id), []).append(_record(record))
+    return memories, records
+
+
+def _working_memories(where: sql.Where, scope: str) -> Iterator[bytes]:
+    with sql.streamed(
+        f"""SELECT w.thread_id, w.resource_id, w.content, w.created_at, w.updated_at,
+            (SELECT coalesce(jsonb_agg(jsonb_build_object('version', r.version, 'content',
+                r.content, 'source', r.source, 'createdAt', to_char(r.created_at
+                AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY r.version), '[]')
+            FROM mastra_memory_workingmemoryrevision r WHERE r.working_memory_id = w.id)::text
+        FROM mastra_memory_workingmemory w WHERE w.scope = %s AND {where}
+        ORDER BY w.resource_id, w.thread_id""",
+        [scope, *where.params],
+    ) as rows:
+        for thread_id, resource_id, content, created_at, updated_at, revisions in rows:
+            yield _line(
+                {
+                    "kind": "workingMemory",
+                    "threadId": thread_id,
+                    "resourceId": resource_id,
+                    "content": content,
+                    "createdAt": _moment(created_at),
+                    "updatedAt": _moment(updated_at),
+                    "revisions": orjson.Fragment(revisions),
+                }
+            )
+
+
+def _resource_records(selection: Selection) -> Iterator[bytes]:
+    records = ObservationalRecord.objects.filter(thread__isnull=True)
+    if selection.resource_ids:
+        records = records.filter(resource_id__in=selection.resource_ids)
+    ordered = records.order_by("resource_id", "generation_count").prefetch_related("chunks")
+    return map(_record, ordered.iterator(chunk_size=100))
+
+
+def _record(record: ObservationalRecord) -> bytes:
+    chunks = sorted(record.chunks.all(), key=lambda chunk: chunk.position)
+    return _line(
+        {
+            "kind": "observationalRecord",
+            "id": record.id,
+            "threadId": record.thread_id,
+            "resourceId": record.resource_id,
+            "generationCount": record.generation_count,
+            **_fields(record, _RECORD_FIELDS),
+            "chunks": [_fields(chunk, _CHUNK_FIELDS) for chunk in chunks],
+        }
+    )
+
+
+def _fields(row: ObservationalRecord | ObservationChunk, names: Sequence[str]) -> dict[str, Any]:
+    values = ((name, getattr(row, name)) for name in names)
+    return {
+        camel_keys({name: None}).popitem()[0]: _moment(v) if isinstance(v, datetime) else v
+        for name, v in values
+    }

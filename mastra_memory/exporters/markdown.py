@@ -1,0 +1,71 @@
+"""Markdown for people: a heading for each thread, one for each message."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from mastra_memory import pieces, times
+from mastra_memory.exporters.output import Counts, Write
+from mastra_memory.exporters.selection import MessageRow, Selection, ThreadRow, conversations
+
+NAME, SUFFIX = "markdown", ".md"
+
+
+def export(selection: Selection, write: Write, after_thread: Callable[[], None]) -> Counts:
+    """Write every thread, oldest first."""
+    counts = Counts()
+    for thread, messages in conversations(selection):
+        write(_heading(thread).encode())
+        for message in messages:
+            write(message_text(message).encode())
+            counts.messages += 1
+        counts.threads += 1
+        after_thread()
+    return counts
+
+
+def _heading(thread: ThreadRow) -> str:
+    title = " ".join(thread.title.split()) or thread.id
+    facts = f"Thread `{thread.id}` of `{thread.resource_id}`, {_when(thread.created_at)}"
+    return f"# {title}\n\n{facts}\n\n"
+
+
+def message_text(message: MessageRow) -> str:
+    """The message under its heading, each of its parts apart by a blank line."""
+    shown = [text for piece in pieces.pieces_of(message.content) for text in _shown(piece)]
+    return "\n\n".join([f"## {message.role}, {_when(message.created_at)}", *shown]) + "\n\n"
+
+
+def _when(moment: Any) -> str:
+    return times.to_wire(moment)[:19].replace("T", " ") + " UTC"
+
+
+def _shown(piece: pieces.Piece) -> Iterator[str]:
+    match piece:
+        case pieces.Text():
+            yield piece.text.strip()
+        case pieces.Reasoning():
+            yield "\n".join(f"> {line}".rstrip() for line in piece.text.strip().splitlines())
+        case pieces.ToolCall():
+            yield f"Tool call `{piece.name}` ({piece.state})"
+            yield _block(piece.args)
+            if piece.state != "call":
+                yield _block(piece.error or piece.result)
+        case pieces.File():
+            name = piece.name or piece.mime_type or "file"
+            yield f"[{name}](<{piece.address}>)" if piece.address else f"[{name}, {piece.size} B]"
+        case pieces.Source():
+            yield f"Source: [{piece.title}](<{piece.address}>)"
+        case pieces.Unknown():
+            yield _block({"kind": piece.kind, "value": piece.value})
+
+
+def _block(value: Any) -> str:
+    """A fenced block; the fence is longer than any within."""
+    is_text = isinstance(value, str)
+    text = value if is_text else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    longest = max((len(ticks) for ticks in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{'' if is_text else 'json'}\n{text}\n{fence}"

@@ -1,0 +1,94 @@
+"""OpenAI's chat messages: one line of JSON for each thread, as its fine-tuning takes them."""
+
+import base64
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import orjson
+
+from mastra_memory import pieces
+from mastra_memory.exporters.output import Counts, Write
+from mastra_memory.exporters.selection import MessageRow, Selection, conversations
+
+NAME, SUFFIX = "openai", ".jsonl"
+
+Chat = dict[str, Any]
+
+
+def export(selection: Selection, write: Write, after_thread: Callable[[], None]) -> Counts:
+    """Write a line for each thread that has messages; signals and reasoning are left out."""
+    counts = Counts()
+    for _, messages in conversations(selection):
+        numbers = count(1)
+        separator = b'{"messages":['
+        for message in messages:
+            for chat in chat_of(message, numbers):
+                write(separator + orjson.dumps(chat))
+                separator = b","
+            counts.messages += 1
+        if separator == b",":
+            write(b"]}\n")
+            counts.threads += 1
+        after_thread()
+    return counts
+
+
+def chat_of(message: MessageRow, numbers: Iterator[int]) -> Iterator[Chat]:
+    """The message, followed by the results of the tools that it calls.
+
+    `numbers` make ids for the calls that are unique in the thread.
+    """
+    if message.role == "signal":
+        return
+    content = message.content
+    found = pieces.pieces_of(content)
+    texts = [piece.text for piece in found if isinstance(piece, pieces.Text)]
+    calls = [
+        (f"call_{next(numbers)}", piece) for piece in found if isinstance(piece, pieces.ToolCall)
+    ]
+    if message.role == "user":
+        yield {"role": "user", "content": _with_pictures(content, found, "\n\n".join(texts))}
+        return
+    chat: Chat = {"role": "assistant", "content": "\n\n".join(texts)}
+    if calls:
+        chat["tool_calls"] = [_call(call_id, call) for call_id, call in calls]
+    yield chat
+    for call_id, call in calls:
+        if call.state != "call":
+            yield {"role": "tool", "tool_call_id": call_id, "content": _outcome(call)}
+
+
+def _with_pictures(content: Any, found: list[pieces.Piece], text: str) -> str | list[Chat]:
+    pictures = [
+        address
+        for piece in found
+        if isinstance(piece, pieces.File) and (address := _picture(content, piece))
+    ]
+    if not pictures:
+        return text
+    shown = [{"type": "image_url", "image_url": {"url": address}} for address in pictures]
+    return [{"type": "text", "text": text}, *shown]
+
+
+def _picture(content: Any, file: pieces.File) -> str:
+    """The address of a picture that a model could open, empty for any other file."""
+    if file.address:
+        kind = content["parts"][file.index].get("type")
+        is_picture = kind == "image" or file.mime_type.startswith("image/")
+        return file.address if is_picture and file.address.startswith("http") else ""
+    held = pieces.file_bytes(content, file.index)
+    if held is None or not file.mime_type.startswith("image/"):
+        return ""
+    return f"data:{file.mime_type};base64,{base64.b64encode(held[0]).decode()}"
+
+
+def _call(call_id: str, call: pieces.ToolCall) -> Chat:
+    arguments = call.args if isinstance(call.args, str) else orjson.dumps(call.args).decode()
+    function = {"name": call.name, "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def _outcome(call: pieces.ToolCall) -> str:
+    outcome = call.error or call.result
+    return outcome if isinstance(outcome, str) else orjson.dumps(outcome).decode()

@@ -1,0 +1,174 @@
+"""What is to be exported, read in a stream: memory stays small however much it is."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import orjson
+from django.db import connection, transaction
+
+from mastra_memory import sql
+
+THREADS = 100
+"""So many threads are read at a time; their messages come through a cursor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Conditions that must all hold; none means everything."""
+
+    resource_ids: Sequence[str] = ()
+    thread_ids: Sequence[str] = ()
+    since: datetime | None = None
+    """Messages at or after it, and threads that have such messages."""
+    until: datetime | None = None
+    """Messages before it."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether resources are selected with all they have."""
+        return not self.thread_ids and self.since is None and self.until is None
+
+    def of_resources(self, column: str) -> sql.Where:
+        """The condition on a resource."""
+        where = sql.Where()
+        if self.resource_ids:
+            where.add(f"{column} = ANY(%s)", list(self.resource_ids))
+        return where
+
+    def of_messages(self) -> sql.Where:
+        """The condition on messages `m`."""
+        where = sql.Where()
+        if self.since is not None:
+            where.add("m.created_at >= %s", self.since)
+        if self.until is not None:
+            where.add("m.created_at < %s", self.until)
+        return where
+
+    def of_threads(self) -> sql.Where:
+        """The condition on threads `t`."""
+        where = self.of_resources("t.resource_id")
+        if self.thread_ids:
+            where.add("t.id = ANY(%s)", list(self.thread_ids))
+        if self.since is not None or self.until is not None:
+            messages = self.of_messages()
+            where.add(
+                f"""EXISTS (SELECT FROM mastra_memory_message m
+                WHERE m.thread_id = t.id AND {messages})""",
+                *messages.params,
+            )
+        return where
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """A thread as it is stored, without its working memory."""
+
+    id: str
+    resource_id: str
+    title: str
+    title_source: str
+    metadata_json: str | None
+    clone_source_id: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A message as it is stored."""
+
+    id: str
+    thread_id: str
+    resource_id: str
+    role: str
+    type: str
+    content_json: str
+    text: str
+    created_at: datetime
+    edited_at: datetime | None
+
+    @property
+    def content(self) -> Any:
+        """The content, parsed anew at each access."""
+        return orjson.loads(self.content_json)
+
+
+Conversation = tuple[ThreadRow, Iterator[MessageRow]]
+"""A thread with its messages, which must be read before the next thread is asked for."""
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Everything read inside is as it was when the reading began."""
+    is_outermost = not connection.in_atomic_block
+    with transaction.atomic():
+        if is_outermost:
+            sql.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def count_threads(selection: Selection) -> int:
+    """How many threads there are to export."""
+    where = selection.of_threads()
+    found = sql.row(f"SELECT count(*) FROM mastra_memory_thread t WHERE {where}", where.params)
+    return found[0] if found else 0
+
+
+def missing_threads(selection: Selection) -> list[str]:
+    """Threads that are named and not there."""
+    there = sql.rows(
+        "SELECT id FROM mastra_memory_thread WHERE id = ANY(%s)", [list(selection.thread_ids)]
+    )
+    known = {thread_id for (thread_id,) in there}
+    return [thread_id for thread_id in selection.thread_ids if thread_id not in known]
+
+
+def conversations(selection: Selection) -> Iterator[Conversation]:
+    """The threads, oldest first, each with its messages in order."""
+    for threads in thread_batches(selection):
+        yield from with_messages(selection, threads)
+
+
+def thread_batches(selection: Selection) -> Iterator[list[ThreadRow]]:
+    """The threads, oldest first, some at a time."""
+    where = selection.of_threads()
+    with sql.streamed(
+        f"""SELECT t.id, t.resource_id, t.title, t.title_source, t.metadata::text,
+            t.clone_source_id, t.created_at, t.updated_at
+        FROM mastra_memory_thread t WHERE {where} ORDER BY t.created_at, t.id""",
+        where.params,
+        batch=THREADS,
+    ) as rows:
+        batch: list[ThreadRow] = []
+        for cells in rows:
+            batch.append(ThreadRow(*cells))
+            if len(batch) == THREADS:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+
+def with_messages(selection: Selection, threads: Sequence[ThreadRow]) -> Iterator[Conversation]:
+    """These threads in their order, each with its messages."""
+    where = selection.of_messages()
+    with sql.streamed(
+        f"""SELECT i.place, m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
+            m.text, m.created_at, m.edited_at
+        FROM unnest(%s::text[]) WITH ORDINALITY AS i(id, place)
+        JOIN mastra_memory_message m ON m.thread_id = i.id
+        WHERE {where} ORDER BY i.place, m.created_at, m.sequence""",
+        [[thread.id for thread in threads], *where.params],
+    ) as rows:
+        groups = groupby(rows, key=lambda cells: cells[0])
+        place, messages = next(groups, (0, iter(())))
+        for number, thread in enumerate(threads, start=1):
+            if number != place:
+                yield thread, iter(())
+                continue
+            yield thread, (MessageRow(*cells[1:]) for cells in messages)
+            place, messages = next(groups, (0, iter(())))

@@ -1,0 +1,79 @@
+"""CSV for spreadsheets: one row for each message."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from mastra_memory import pieces, times
+from mastra_memory.exporters.output import Counts, Write
+from mastra_memory.exporters.selection import MessageRow, Selection, ThreadRow, conversations
+
+NAME, SUFFIX = "csv", ".csv"
+
+HEADER = (
+    "thread_id",
+    "resource_id",
+    "thread_title",
+    "message_id",
+    "created_at",
+    "role",
+    "text",
+    "tools",
+)
+_BYTE_ORDER_MARK = "\ufeff"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def export(selection: Selection, write: Write, after_thread: Callable[[], None]) -> Counts:
+    """Write a header and every message, threads oldest first.
+
+    The byte order mark tells spreadsheets that it is UTF-8; a cell that they would take for a
+    formula gets an apostrophe in front.
+    """
+    counts = Counts()
+    write((_BYTE_ORDER_MARK + _row(HEADER)).encode())
+    for thread, messages in conversations(selection):
+        for message in messages:
+            write(_row(_cells(thread, message)).encode())
+            counts.messages += 1
+        counts.threads += 1
+        after_thread()
+    return counts
+
+
+def _cells(thread: ThreadRow, message: MessageRow) -> Sequence[str]:
+    return (
+        thread.id,
+        thread.resource_id,
+        thread.title,
+        message.id,
+        times.to_wire(message.created_at),
+        message.role,
+        message.text,
+        _tools(message),
+    )
+
+
+def _tools(message: MessageRow) -> str:
+    """The tool calls as JSON, empty when there are none."""
+    if '"toolInvocation"' not in message.content_json:
+        return ""
+    calls: list[dict[str, Any]] = [
+        {"name": call.name, "state": call.state, "args": call.args, "result": call.result}
+        for call in pieces.pieces_of(message.content)
+        if isinstance(call, pieces.ToolCall)
+    ]
+    return orjson.dumps(calls).decode() if calls else ""
+
+
+def _row(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(_harmless(cell) for cell in cells)
+    return line.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell

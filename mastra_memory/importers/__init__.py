@@ -1,0 +1,1 @@
+"""Read conversations from other systems: one module a source, `loading` stores what they yield."""

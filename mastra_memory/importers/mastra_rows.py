@@ -1,0 +1,24 @@
+"""What the rows of Mastra's tables have in common."""
+
+from datetime import datetime
+
+from mastra_memory import times
+from mastra_memory.exceptions import MastraMemoryError
+from mastra_memory.importers.stores import Row
+
+
+class Refused(MastraMemoryError):
+    """A row cannot be taken; the message says why."""
+
+
+def moment_of(row: Row, column: str) -> datetime:
+    """The moment in the column. Raises `Refused` when there is none."""
+    try:
+        return times.parse(row[column])
+    except ValueError:
+        raise Refused(f"{column} cannot be read") from None
+
+
+def moment_or_none(row: Row, column: str) -> datetime | None:
+    """The moment in the column, None where it is empty. Raises `Refused` for what is no moment."""
+    return None if row.get(column) in (None, "") else moment_of(row, column)

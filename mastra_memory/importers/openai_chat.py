@@ -1,0 +1,146 @@
+"""Chat messages of OpenAI: requests, batch and fine-tuning files, `{messages: [...]}`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from mastra_memory import parts
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.importers import shapes
+from mastra_memory.importers.files import SourceFile
+from mastra_memory.importers.port import Item, LeftOut, Owner, content_hash, derived_id, origin
+from mastra_memory.importers.records import items_of
+from mastra_memory.importers.transcript import NOT_STORED, Transcript
+
+NAME = "openai"
+KEEPS_IDS = False
+
+_RESULTS = frozenset({"tool", "function"})
+
+
+def recognises(record: Mapping[str, Any]) -> bool:
+    """Whether a record looks like this format's."""
+    messages = _messages(record)
+    return isinstance(messages, list) and all("role" in m for m in shapes.objects(messages)[:1])
+
+
+def _messages(record: Mapping[str, Any]) -> Any:
+    """The messages of a record, or of the request that a batch file wraps."""
+    return record.get("messages", shapes.mapping(record.get("body")).get("messages"))
+
+
+def read(files: Sequence[SourceFile], owner: Owner) -> Iterator[Item]:
+    """A thread for each record.
+
+    Turns follow each other by a millisecond from `created` on, or from the time of the file. A
+    record's identity is all it says, so that one that is repeated is there already.
+    """
+    for file in files:
+        yield from items_of(file, partial(_conversation, file, owner))
+
+
+def _conversation(
+    file: SourceFile, owner: Owner, record: Mapping[str, Any], where: str
+) -> Iterator[Item]:
+    messages = _messages(record)
+    if not isinstance(messages, list):
+        raise InvalidInput("no list of messages")
+    given_id = shapes.text(record.get("id")) or shapes.text(record.get("custom_id"))
+    content = content_hash(messages)
+    resource_id = owner.of(shapes.text(record.get("user")) or given_id or content)
+    start = shapes.moment(record.get("created")) or file.modified
+    thread_id = derived_id(NAME, resource_id, given_id, content)
+    transcript = Transcript(thread_id, resource_id, start, where)
+    for index, message in enumerate(messages):
+        _add(transcript, str(index), shapes.mapping(message), f"{where} message {index}")
+    metadata = {**shapes.mapping(record.get("metadata")), **origin(NAME, given_id)}
+    return transcript.items(title=shapes.text(record.get("title")), metadata=metadata)
+
+
+def _add(transcript: Transcript, key: str, message: Mapping[str, Any], where: str) -> None:
+    role = shapes.text(message.get("role"))
+    if role in NOT_STORED:
+        transcript.leave_out(LeftOut("messages", "skipped", where, f"role {role}"))
+    elif role in _RESULTS:
+        _add_result(transcript, key, message, where)
+    elif role in ("user", "assistant"):
+        said = [*_content(message.get("content")), *_refusal(message), *_calls(key, message)]
+        if said:
+            metadata = shapes.present(name=shapes.text(message.get("name")))
+            transcript.add(key, role, said, metadata=metadata, where=where)
+        else:
+            transcript.leave_out(LeftOut("messages", "skipped", where, "says nothing"))
+    else:
+        reason = f"unknown role {role[:40]}"
+        transcript.leave_out(LeftOut("messages", "refused", where, reason))
+
+
+def _add_result(transcript: Transcript, key: str, message: Mapping[str, Any], where: str) -> None:
+    result = _result(message.get("content"))
+    call_id, tool = shapes.text(message.get("tool_call_id")), shapes.text(message.get("name"))
+    if transcript.answer(result, call_id=call_id, tool=tool):
+        transcript.leave_out(LeftOut("messages", "joined", where, "result of a tool call"))
+    else:
+        part = parts.lone_result(call_id, tool or "tool", result)
+        transcript.add(key, "tool", [part], where=where)
+
+
+def _result(content: Any) -> Any:
+    """What a tool answered: JSON where the text is an object or a list."""
+    if isinstance(content, list):
+        content = "\n".join(shapes.text(part.get("text")) for part in shapes.objects(content))
+    value = shapes.json_or_none(content) if isinstance(content, str) else content
+    return value if isinstance(value, Mapping | list) else content
+
+
+def _content(content: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(content, str):
+        yield {"type": "text", "text": content}
+    elif isinstance(content, list):
+        for part in content:
+            if isinstance(part, str):
+                yield {"type": "text", "text": part}
+            elif isinstance(part, Mapping):
+                yield _part(part)
+
+
+def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+    kind = shapes.text(part.get("type"))
+    match kind:
+        case "text" | "input_text" | "output_text":
+            return {"type": "text", "text": shapes.text(part.get("text"))}
+        case "image_url" | "input_image":
+            given = part.get("image_url")
+            address = shapes.mapping(given).get("url", given)
+            return {"type": "image", "image": shapes.text(address)}
+        case "input_audio":
+            audio = shapes.mapping(part.get("input_audio"))
+            mime_type = f"audio/{shapes.text(audio.get('format')) or 'wav'}"
+            return {"type": "file", "data": shapes.text(audio.get("data")), "mimeType": mime_type}
+        case "file":
+            file = shapes.mapping(part.get("file"))
+            data = shapes.text(file.get("file_data")) or shapes.text(file.get("file_id"))
+            names = shapes.present(filename=shapes.text(file.get("filename")))
+            return {"type": "file", "data": data, **names}
+        case "refusal":
+            return {"type": "text", "text": shapes.text(part.get("refusal"))}
+    return {"type": f"data-openai-{kind or 'part'}", "data": dict(part)}
+
+
+def _refusal(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if refusal := shapes.text(message.get("refusal")):
+        yield {"type": "text", "text": refusal}
+
+
+def _calls(key: str, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Tool calls, and the single function call of older files."""
+    calls = shapes.objects(message.get("tool_calls"))
+    if isinstance(message.get("function_call"), Mapping):
+        calls = [*calls, {"id": f"call_{key}", "function": message["function_call"]}]
+    for index, call in enumerate(calls):
+        function = shapes.mapping(call.get("function", call.get("custom")))
+        given = function.get("arguments", function.get("input"))
+        parsed = shapes.json_or_none(given) if isinstance(given, str) else given
+        args = parsed if isinstance(parsed, Mapping) else {"input": given}
+        call_id = shapes.text(call.get("id")) or f"call_{key}_{index}"
+        yield parts.tool_invocation(call_id, shapes.text(function.get("name")) or "tool", args)

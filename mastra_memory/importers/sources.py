@@ -1,0 +1,134 @@
+"""Open what is to be imported, and find out what it is."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.importers import (
+    chatgpt,
+    claude,
+    locomo,
+    mastra,
+    openai_chat,
+    own,
+    sharegpt,
+    stores,
+)
+from mastra_memory.importers.files import SourceFile, list_files
+from mastra_memory.importers.port import Item, Owner
+from mastra_memory.importers.records import parsed
+
+
+class FileFormat(Protocol):
+    """A module that reads files of one format."""
+
+    NAME: str
+    KEEPS_IDS: bool
+
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        """Whether a record looks like this format's."""
+
+    def read(self, files: Sequence[SourceFile], owner: Owner) -> Iterator[Item]:
+        """What the files hold."""
+
+
+FORMATS: Sequence[FileFormat] = (own, chatgpt, claude, locomo, sharegpt, openai_chat)
+NAMES = (mastra.NAME, *(known.NAME for known in FORMATS))
+AUTO = "auto"
+
+_SAMPLE = 20
+"""So many records of a file are looked at; the first ones may be broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something that can be imported."""
+
+    format: str
+    keeps_ids: bool
+    """Whether ids, those of resources too, stay what they are in the source."""
+    size: int
+    unit: str
+    """`B`, or `rows` of a database, whose messages alone are counted."""
+    position: Callable[[], int] | None
+    """How much of `size` has been read; None: count the messages."""
+    read: Callable[[Owner], Iterator[Item]]
+
+
+@contextmanager
+def open_source(target: str, *, format: str = AUTO, schema: str = "public") -> Iterator[Source]:
+    """The source at an address of PostgreSQL, in a LibSQL file, a file, a folder or an archive.
+
+    Raises `InvalidInput` when it cannot be opened or is of no known format.
+    """
+    if target.startswith(("postgresql://", "postgres://")):
+        _check_format(format, "an address of PostgreSQL")
+        with stores.open_postgres(target, schema) as postgres:
+            yield _of_store(postgres)
+    elif _is_sqlite(path := Path(target)):
+        _check_format(format, "a LibSQL file")
+        with stores.open_sqlite(path) as sqlite:
+            yield _of_store(sqlite)
+    else:
+        yield _of_files(list_files(path), format)
+
+
+def _check_format(format: str, what: str) -> None:
+    if format not in (AUTO, mastra.NAME):
+        raise InvalidInput(f"{what} can only hold the format {mastra.NAME}, not {format}")
+
+
+def _is_sqlite(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(16) == b"SQLite format 3\x00"
+
+
+def _of_store(store: stores.Store) -> Source:
+    mastra.check(store)
+    return Source(
+        mastra.NAME, mastra.KEEPS_IDS, mastra.size(store), "rows", None,
+        lambda owner: mastra.read(store, owner),
+    )  # fmt: skip
+
+
+def _of_files(files: Sequence[SourceFile], format: str) -> Source:
+    if format == mastra.NAME:
+        raise InvalidInput("this is neither a LibSQL file nor an address of PostgreSQL")
+    known = _detected(files) if format == AUTO else _named(format)
+    meter = files[0].meter
+    return Source(
+        known.NAME, known.KEEPS_IDS, sum(file.size for file in files), "B",
+        lambda: meter.position, lambda owner: known.read(files, owner),
+    )  # fmt: skip
+
+
+def _named(format: str) -> FileFormat:
+    return next(known for known in FORMATS if format == known.NAME)
+
+
+def _detected(files: Sequence[SourceFile]) -> FileFormat:
+    """The format of the first record that looks like one's."""
+    for file in files:
+        for record in _sample(file):
+            for known in FORMATS:
+                if known.recognises(record):
+                    return known
+    raise InvalidInput(
+        f"No known format in {files[0].path}. Known are: {', '.join(NAMES)}; name one with --format"
+    )
+
+
+def _sample(file: SourceFile) -> Iterator[Mapping[str, Any]]:
+    """The first records of the file that can be parsed."""
+    for number, raw in enumerate(file.records(metered=False)):
+        if number == _SAMPLE:
+            return
+        try:
+            yield parsed(raw)
+        except InvalidInput:
+            continue
