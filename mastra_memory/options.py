@@ -163,6 +163,8 @@ class MemoryOptions:
     last_messages_given: bool = False
     message_history: MessageHistory | None = None
     read_only: bool = False
+    filter_incomplete_tool_calls: bool = True
+    """Leave tool calls without an outcome out of the context."""
     semantic_recall: SemanticRecall | None = None
     working_memory: WorkingMemoryOptions = field(default_factory=WorkingMemoryOptions)
     observational_memory: ObservationalMemoryOptions | None = None
@@ -208,6 +210,7 @@ class _Reader:
             last_messages_given="last_messages" in self.raw,
             message_history=self.message_history(),
             read_only=self.one_of("read_only", (False, True)),
+            filter_incomplete_tool_calls=self.one_of("filter_incomplete_tool_calls", (True, False)),
             semantic_recall=self.semantic_recall(),
             working_memory=self.working_memory(),
             observational_memory=self.observational_memory(),

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from mastra_memory import cloning, conf, messages, signals, tasks, threads, titles
+from mastra_memory.memory.agent import AgentVerbs
 from mastra_memory.memory.base import Options, for_async
 from mastra_memory.memory.observing import ObservingVerbs
 from mastra_memory.memory.working_memory import WorkingMemoryVerbs
@@ -22,7 +23,7 @@ from mastra_memory.values import (
 )
 
 
-class Memory(WorkingMemoryVerbs, ObservingVerbs):
+class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs):
     """The memory of one agent. Cheap to make, holds no state but options.
 
     A trusted door: it checks what a call names, not who calls. Whoever serves other people's
@@ -132,35 +133,6 @@ class Memory(WorkingMemoryVerbs, ObservingVerbs):
     def persist_messages(self, batch: Sequence[Mapping[str, Any]]) -> SavedMessages:
         """The same, with working-memory traces kept as they are."""
         return self._save(batch, strip=False)
-
-    def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
-        drafts = messages.draft_messages(batch, strip=strip)
-        with transaction.atomic():
-            stored = messages.save_messages(drafts, embed_for=self._embed_later() if strip else ())
-            self._want_titles(stored)
-        if stored:
-            signals.send(
-                signals.messages_saved,
-                thread_ids=sorted({message.thread_id for message in stored}),
-                message_ids=[message.id for message in stored],
-            )
-        return SavedMessages(stored)
-
-    def _embed_later(self) -> Sequence[str]:
-        """The models for which what is saved now is embedded, soon after; none without recall."""
-        if self.options.semantic_recall is None or self.options.read_only:
-            return ()
-        tasks.enqueue(tasks.embed_pending)
-        return conf.embedding_models()
-
-    def _want_titles(self, stored: Sequence[StoredMessage]) -> None:
-        """Threads without a title get one later, where the agent's options say so."""
-        wanted = self.options.generate_title
-        if wanted is None or self.options.read_only or not stored:
-            return
-        thread_ids = {message.thread_id for message in stored}
-        for thread_id in titles.ask_for_titles(thread_ids, wanted, agent_id=self.agent_id):
-            tasks.enqueue(tasks.generate_title, thread_id)
 
     def recall(
         self, thread_id: str, *, options: Options | None = None, **choices: Any

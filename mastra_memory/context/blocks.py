@@ -1,0 +1,60 @@
+"""A context as values: typed blocks that nobody can change."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mastra_memory import tokens
+from mastra_memory.models import ObservationalRecord
+from mastra_memory.values import StoredMessage
+
+Kind = Literal["working_memory", "observations", "remembered", "history", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One piece of a context: text for the system prompt, or messages."""
+
+    kind: Kind
+    text: str = ""
+    messages: tuple[StoredMessage, ...] = ()
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything to put in front of a model for one turn.
+
+    The blocks come in the order of `Kind`; one that would be empty is left out. What changes least
+    comes first, so that a provider's cache of the prompt holds long.
+    """
+
+    thread_id: str
+    resource_id: str
+    blocks: tuple[Block, ...]
+    record: ObservationalRecord | None = None
+    """The head of what was observed."""
+
+    @property
+    def system_message(self) -> str | None:
+        """The text of all blocks that have one, None where there is none."""
+        return "\n\n".join(block.text for block in self.blocks if block.text) or None
+
+    @property
+    def messages(self) -> tuple[StoredMessage, ...]:
+        """The messages of all blocks: what is remembered of this thread, then the new ones."""
+        return tuple(message for block in self.blocks for message in block.messages)
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of the whole."""
+        overhead = tokens.PER_LIST if self.messages else 0
+        return overhead + sum(block.tokens for block in self.blocks)
+
+    @property
+    def has_observations(self) -> bool:
+        """Whether anything was observed."""
+        return self.record is not None and bool(self.record.active_observations)
+
+    def block(self, kind: Kind) -> Block | None:
+        """The block of this kind, None where there is none."""
+        return next((block for block in self.blocks if block.kind == kind), None)

@@ -1,0 +1,110 @@
+"""What a context remembers of its own thread: unobserved, within the tokens, or the last."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mastra_memory import calls, jsontext, sql
+from mastra_memory.exceptions import AccessDenied
+from mastra_memory.models import ObservationalRecord, Scope
+from mastra_memory.options import MemoryOptions
+from mastra_memory.recall import newest
+from mastra_memory.recall.newest import Cursor
+from mastra_memory.values import StoredMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What one statement tells about the thread and its working memory."""
+
+    thread_id: str
+    resource_id: str
+    exists: bool
+    cursor_json: str | None
+    working_memory: str | None
+
+    @staticmethod
+    def read(options: MemoryOptions, thread_id: str, resource_id: str | None) -> "Head":
+        by_thread = options.working_memory.scope == Scope.THREAD
+        join = "w.thread_id = t.id"
+        if not by_thread:
+            join = "w.resource_id = coalesce(t.resource_id, g.resource) AND w.thread_id IS NULL"
+        found = sql.row(
+            f"""SELECT t.resource_id, (t.metadata -> '{newest.CURSOR_KEY}')::text, w.content
+            FROM (SELECT %s::text AS id, %s::text AS resource) g
+            LEFT JOIN mastra_memory_thread t ON t.id = g.id
+            LEFT JOIN mastra_memory_workingmemory w ON {join}""",
+            [jsontext.clean_text(thread_id), resource_id and jsontext.clean_text(resource_id)],
+        )
+        assert found is not None
+        owner, cursor_json, content = found
+        if owner is not None and resource_id is not None and owner != resource_id:
+            raise AccessDenied
+        named = owner or resource_id or thread_id
+        return Head(thread_id, named, owner is not None, cursor_json, content)
+
+    def cursor(self, options: MemoryOptions) -> Cursor | None:
+        """Up to where the history was left out before, under the same limits."""
+        if options.message_history is None or self.cursor_json is None:
+            return None
+        kept = {newest.CURSOR_KEY: jsontext.loads(self.cursor_json.encode())}
+        return Cursor.read(kept, options.message_history)
+
+
+def history(
+    options: MemoryOptions,
+    head: Head,
+    record: ObservationalRecord | None,
+    without: Collection[str],
+) -> list[StoredMessage]:
+    """What was said in this thread, oldest first: unobserved, within the tokens, or the last."""
+    if not head.exists:
+        return []
+    if record is not None:
+        since = record.last_observed_at
+        return newest.read_newest(head.thread_id, None, since=since, without=without)[::-1]
+    if options.history_off:
+        return []
+    if options.message_history is None:
+        count = int(options.last_messages)
+        return newest.last_messages(head.thread_id, count, without=without)
+    return _within(options, head, without)
+
+
+def _within(options: MemoryOptions, head: Head, without: Collection[str]) -> list[StoredMessage]:
+    """As much as fits. Once it no longer does, more is left out than need be, and for good.
+
+    So the beginning stays the same for many turns, which is what a cache of prompts wants.
+    """
+    limits = options.message_history
+    assert limits is not None
+    choices: dict[str, Any] = {
+        "most": int(options.last_messages) if options.last_messages_given else None,
+        "cursor": head.cursor(options),
+        "without": without,
+    }
+    whole = newest.within(head.thread_id, limits.max_tokens, **choices)
+    if whole.left_out is None:
+        return list(whole.messages)
+    wanted = limits.max_tokens - limits.at_max_remove_tokens
+    trimmed = newest.within(head.thread_id, wanted, **choices)
+    if trimmed.left_out is not None and not options.read_only:
+        Cursor.at(trimmed.left_out, limits).save(head.thread_id)
+    return list(trimmed.messages)
+
+
+def presentable(
+    options: MemoryOptions, history: Sequence[StoredMessage], new: Sequence[StoredMessage]
+) -> list[StoredMessage]:
+    """The history with each result inside its call, and without calls that never ended."""
+    if not any(calls.may_have_calls(message.content_json) for message in history):
+        return list(history)
+    contents = calls.folded([message.content for message in history])
+    if options.filter_incomplete_tool_calls:
+        answered = {one for message in new for one in calls.ended_ids(message.content)}
+        contents = [one and calls.without_open_calls(one, answered) for one in contents]
+    return [
+        replace(message, content_json=jsontext.dumps(content))
+        for message, content in zip(history, contents, strict=True)
+        if content is not None
+    ]

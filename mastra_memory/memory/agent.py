@@ -1,0 +1,134 @@
+"""The verbs of an agent's turn: what to show the model, and keeping what came of it."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+
+from asgiref.sync import sync_to_async
+from django.db import transaction
+
+from mastra_memory import context, turns
+from mastra_memory.context import Context
+from mastra_memory.memory.base import Options, for_async
+from mastra_memory.memory.saving import Saving
+from mastra_memory.turns import Given, Row, Turn
+from mastra_memory.values import StoredMessage
+
+Said = Given | Iterable[Given]
+"""One message or several: texts, messages in any of Mastra's forms, or messages as read."""
+
+
+class AgentVerbs(Saving):
+    """What an agent needs each turn."""
+
+    def context(
+        self,
+        thread_id: str,
+        *,
+        resource_id: str | None = None,
+        new_messages: Said = (),
+        options: Options | None = None,
+    ) -> Context:
+        """What to put in front of the model: frozen blocks in a fixed order, counted.
+
+        Working memory, observations and what was recalled from other conversations as text that
+        cannot leave its fence; then the history, then `new_messages`, no message twice. The thread
+        need not exist yet. Raises `AccessDenied` for a thread of another resource.
+        """
+        rows = turns.rows_of(
+            new_messages, thread_id=thread_id, resource_id=resource_id or thread_id
+        )
+        return self._context(thread_id, resource_id, rows, options)
+
+    def _context(
+        self, thread_id: str, resource_id: str | None, rows: list[Row], options: Options | None
+    ) -> Context:
+        return context.build(
+            self.options.merged(options),
+            thread_id,
+            resource_id=resource_id,
+            new_messages=turns.shown(rows),
+        )
+
+    def save_turn(
+        self,
+        thread_id: str,
+        messages: Said,
+        *,
+        resource_id: str | None = None,
+        answer: Callable[[Context], Said] | Said | None = None,
+        turn_id: str | None = None,
+        options: Options | None = None,
+    ) -> Turn:
+        """Keep what the user said, ask for the answer, keep that.
+
+        What the user said is committed before `answer`, which gets the context, is called; if it
+        raises, that much is kept, once. A missing thread is made. Saving the same turn again (the
+        same message id or `turn_id`) stores nothing twice; once its answer is there, that comes
+        back and nobody is asked. Raises `RuntimeError` inside a transaction, which could undo
+        what this promises to keep.
+        """
+        turn = self._begin_turn(
+            thread_id, messages, resource_id, turn_id, options, durable=answer is not None
+        )
+        if answer is None or turn.repeated:
+            return turn
+        given = answer(turn.context) if callable(answer) else answer
+        return self._end_turn(turn, given, turn_id)
+
+    async def asave_turn(
+        self,
+        thread_id: str,
+        messages: Said,
+        *,
+        resource_id: str | None = None,
+        answer: Callable[[Context], Awaitable[Said]],
+        turn_id: str | None = None,
+        options: Options | None = None,
+    ) -> Turn:
+        """The same where `answer` is awaited; no thread is held meanwhile."""
+        begin = sync_to_async(self._begin_turn)
+        turn = await begin(thread_id, messages, resource_id, turn_id, options, durable=True)
+        if turn.repeated:
+            return turn
+        given = await answer(turn.context)
+        return await sync_to_async(self._end_turn)(turn, given, turn_id)
+
+    def _begin_turn(
+        self,
+        thread_id: str,
+        messages: Said,
+        resource_id: str | None,
+        turn_id: str | None,
+        options: Options | None,
+        *,
+        durable: bool,
+    ) -> Turn:
+        """Commit what the user said; with the answer, where it was given before."""
+        thread = self._ensure_thread(thread_id, resource_id)
+        rows = turns.rows_of(
+            messages, thread_id=thread.id, resource_id=thread.resource_id, name=turn_id
+        )
+        answered = turns.find_answer(
+            thread.id, turns.answer_name([row["id"] for row in rows], turn_id)
+        )
+        shown = self._context(thread.id, thread.resource_id, rows, options)
+        return Turn(shown, self._keep(thread.id, rows, durable=durable), answered, bool(answered))
+
+    def _end_turn(self, turn: Turn, given: Said, turn_id: str | None) -> Turn:
+        shown = turn.context
+        rows = turns.rows_of(
+            given,
+            thread_id=shown.thread_id,
+            resource_id=shown.resource_id,
+            role="assistant",
+            name=turns.answer_name([one.id for one in turn.user], turn_id),
+        )
+        return replace(turn, answer=self._keep(shown.thread_id, rows, durable=True))
+
+    def _keep(self, thread_id: str, rows: list[Row], *, durable: bool) -> Sequence[StoredMessage]:
+        if self.options.read_only:
+            return turns.shown(rows)
+        with transaction.atomic(durable=durable):
+            return self._save(turns.reconciled(thread_id, rows), strip=True).messages
+
+    acontext = for_async(context)

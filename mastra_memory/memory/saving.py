@@ -1,0 +1,44 @@
+"""Saving messages, and deciding what happens later because of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from mastra_memory import conf, messages, signals, tasks, titles
+from mastra_memory.memory.base import Base
+from mastra_memory.values import SavedMessages, StoredMessage
+
+
+class Saving(Base):
+    """What every verb that stores messages goes through."""
+
+    def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
+        """Store a batch and note what it wants later: vectors, titles."""
+        drafts = messages.draft_messages(batch, strip=strip)
+        with transaction.atomic():
+            stored = messages.save_messages(drafts, embed_for=self._embed_later() if strip else ())
+            self._want_titles(stored)
+        if stored:
+            signals.send(
+                signals.messages_saved,
+                thread_ids=sorted({message.thread_id for message in stored}),
+                message_ids=[message.id for message in stored],
+            )
+        return SavedMessages(stored)
+
+    def _embed_later(self) -> Sequence[str]:
+        """The models for which what is saved now is embedded, soon after; none without recall."""
+        if self.options.semantic_recall is None or self.options.read_only:
+            return ()
+        tasks.enqueue(tasks.embed_pending)
+        return conf.embedding_models()
+
+    def _want_titles(self, stored: Sequence[StoredMessage]) -> None:
+        """Threads without a title get one later, where the agent's options say so."""
+        wanted = self.options.generate_title
+        if wanted is None or self.options.read_only or not stored:
+            return
+        thread_ids = {message.thread_id for message in stored}
+        for thread_id in titles.ask_for_titles(thread_ids, wanted, agent_id=self.agent_id):
+            tasks.enqueue(tasks.generate_title, thread_id)
