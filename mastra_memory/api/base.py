@@ -37,8 +37,13 @@ class JsonRenderer(BaseRenderer):
     format = "json"
     charset = None
 
-    def render(self, data: Any, *_: Any) -> bytes:
-        return b"" if data is None else orjson.dumps(data)
+    def render(self, data: Any, media_type: str | None = None, context: Any = None) -> bytes:
+        if data is None:
+            return b""
+        body = orjson.dumps(data)
+        if context and context.get("indent"):  # for the eyes: the browsable page
+            return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+        return body
 
 
 class JsonParser(BaseParser):
