@@ -52,7 +52,8 @@ def list_messages(
         messages = _merged(messages, window.read_windows(include, resource_id=owner))
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
     messages.sort(key=lambda message: message.place, reverse=direction == "DESC")
-    return replace(read, messages=messages, has_more=read.has_more and len(messages) < read.total)
+    whole = include_total and len(messages) >= read.total
+    return replace(read, messages=messages, has_more=read.has_more and not whole)
 
 
 def _merged(first: Sequence[StoredMessage], more: Sequence[StoredMessage]) -> list[StoredMessage]:
