@@ -60,7 +60,8 @@ class AccessTokenAdmin(admin.ModelAdmin):
         if db_field.name == "user":
             kwargs["initial"] = request.user.pk
             if not _is_superuser(request):
-                kwargs["queryset"] = get_user_model()._default_manager.filter(pk=request.user.pk)
+                own = {"pk": request.user.pk}
+                kwargs["queryset"] = get_user_model()._default_manager.filter(**own)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: AccessToken, form: Any, change: bool) -> None:

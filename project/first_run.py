@@ -20,7 +20,7 @@ def find_administrator() -> str | None:
 def create_administrator() -> str:
     """Create the administrator and give the password, which is kept nowhere in the clear."""
     password = "".join(secrets.choice(PASSWORD_ALPHABET) for _ in range(PASSWORD_LENGTH))
-    get_user_model()._default_manager.create_superuser(  # type: ignore[attr-defined]
+    get_user_model()._default_manager.create_superuser(
         username=ADMINISTRATOR, email="", password=password
     )
     return password
