@@ -146,16 +146,13 @@ def _tool_call(parts: Sequence[Any], index: int) -> ToolCall:
 def _seconds(parts: Sequence[Any], index: int) -> float | None:
     """From this part's time to the next one's."""
     times = [
-        part.get("createdAt") if isinstance(part, Mapping) else None
+        moment
         for part in parts[index : index + 2]
+        if isinstance(part, Mapping)
+        and isinstance(moment := part.get("createdAt"), int | float)
+        and not isinstance(moment, bool)
     ]
-    if len(times) < 2 or not all(_is_number(moment) for moment in times):
-        return None
-    return max(0.0, (times[1] - times[0]) / 1000)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return max(0.0, (times[1] - times[0]) / 1000) if len(times) == 2 else None
 
 
 def _file(index: int, kind: str, part: Mapping[str, Any]) -> File:

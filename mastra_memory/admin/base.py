@@ -1,4 +1,4 @@
-"""What all our admin pages have in common: a strict content security policy, and being read-only."""
+"""What all our admin pages share: a strict content security policy, and being read-only."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
@@ -60,7 +61,7 @@ class BulkActions:
                 actions[name] = (act, name, act.short_description)  # type: ignore[attr-defined]
         return actions
 
-    actions = ["assign_to_me", "assign", "tag"]
+    actions: Any = ["assign_to_me", "assign", "tag"]
 
     def has_review_permission(self, request: HttpRequest) -> bool:
         """Who may review."""
@@ -109,7 +110,7 @@ class BulkActions:
             "title": title,
             "action": action,
             "shown": shown,
-            "selected": request.POST.getlist(admin.helpers.ACTION_CHECKBOX_NAME),
+            "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
             "select_across": request.POST.get("select_across", "0"),
             **more,
         }

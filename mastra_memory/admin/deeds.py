@@ -19,7 +19,8 @@ Deed = Callable[[HttpRequest, Thread], str]
 
 def set_review(request: HttpRequest, thread: Thread) -> str:
     """Status, priority and assignee, as far as the form names them."""
-    given, fields = request.POST, {}
+    given = request.POST
+    fields: dict[str, Any] = {}
     if given.get("status") in Review.Status.values:
         fields["status"] = given["status"]
     if given.get("priority") in {str(value) for value in Review.Priority.values}:
@@ -78,7 +79,7 @@ def delete_note(request: HttpRequest, thread: Thread) -> str:
 def score(request: HttpRequest, thread: Thread) -> str:
     """Answers of the rubric."""
     answers = {
-        int(name[6:]): value
+        int(name[6:]): str(value)
         for name, value in request.POST.items()
         if name.startswith("score-") and name[6:].isdigit()
     }

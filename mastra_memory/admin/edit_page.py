@@ -1,4 +1,4 @@
-"""The editor: one text, with preview, the place of a fault, and a warning when others were faster."""
+"""The editor: one text, with preview, the place of a fault, and a warning of other people."""
 
 from typing import Any
 

@@ -55,14 +55,18 @@ def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by
         history.record(by, Change(thread_id=thread_id, kind=kind, before=old, after=after))
 
 
+def _refuse(name: str) -> None:
+    raise InvalidInput(_("%s is not JSON.") % name)
+
+
 def read_metadata(text: str) -> dict[str, Any]:
     """The object that the text says in JSON. Raises `InvalidInput` naming line and column."""
     try:
-        value = jsontext.clean(json.loads(text or "{}"))
+        value = jsontext.clean(json.loads(text or "{}", parse_constant=_refuse))
     except json.JSONDecodeError as fault:
         place = {"line": fault.lineno, "column": fault.colno, "fault": fault.msg}
         raise InvalidInput(_("Line %(line)d, column %(column)d: %(fault)s") % place) from None
-    except (RecursionError, ValueError):
+    except RecursionError:
         raise InvalidInput(_("This JSON is too large or too deep.")) from None
     if not isinstance(value, dict):
         raise InvalidInput(_("Metadata must be an object: { … }"))
@@ -142,7 +146,7 @@ def undo(thread_id: str, *, by: Any) -> ThreadChange | None:
         case Kind.MESSAGE:
             _restore_message(thread, change)
         case Kind.MESSAGES_DELETED:
-            _save_again(thread, change.before)
+            _save_again(thread, change.before or [])
     history.mark_undone(change, by)
     return change
 

@@ -1,5 +1,6 @@
 """The filters of the thread list: a form whose values live in the address."""
 
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
@@ -143,7 +144,7 @@ class ThreadFilter(ListFilter):
         super().__init__(request, params, model, model_admin)
         self.user = request.user
         given = {}
-        for name in self.expected_parameters():
+        for name in (*FilterForm.base_fields, "all"):
             if name in params:
                 value = params.pop(name)
                 given[name] = value[-1] if isinstance(value, list) else value
@@ -154,9 +155,9 @@ class ThreadFilter(ListFilter):
         """Always: an unused filter would not be asked at all."""
         return True
 
-    def choices(self, changelist: Any) -> list[dict[str, Any]]:
+    def choices(self, changelist: Any) -> Iterator[Mapping[str, object]]:
         """None: the page draws the form itself."""
-        return []
+        return iter(())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Thread]) -> QuerySet[Thread]:
         """The threads asked for; none while the form has a fault, which the page shows."""
@@ -164,6 +165,6 @@ class ThreadFilter(ListFilter):
             return queryset.none()
         return narrow(queryset, self.form.wanted(self.user))
 
-    def expected_parameters(self) -> list[str]:
+    def expected_parameters(self) -> list[str | None]:
         """The names of the form's fields, and `all` for a list without a default view."""
         return [*FilterForm.base_fields, "all"]

@@ -16,8 +16,9 @@ from pygments.util import ClassNotFound
 
 LONGEST_CODE = 20_000
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
-    "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6",
+    "hr", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead",
+    "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {
     "a": {"href", "title"},

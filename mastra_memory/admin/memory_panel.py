@@ -114,10 +114,12 @@ def difference(before: str, after: str) -> list[Line]:
     return [Line(kinds[line[0]], "⋯" if line[0] == "@" else harmless(line[1:])) for line in shown]
 
 
+@transaction.atomic
 def change(request: HttpRequest, row: WorkingMemory, *, back: str) -> HttpResponseRedirect:
     """Save an edited text or restore a revision, unless somebody changed it meanwhile."""
     if not access.may(request.user, "edit_transcript"):
         raise PermissionDenied
+    row = WorkingMemory.objects.select_for_update().get(pk=row.pk)
     if request.POST.get("version") != str(row.version):
         messages.error(request, _("Somebody else changed the working memory. Nothing was saved."))
         return HttpResponseRedirect(back)
@@ -143,7 +145,6 @@ def _wanted(request: HttpRequest, row: WorkingMemory) -> tuple[str | None, str]:
     return request.POST.get("content", "").replace("\r\n", "\n"), "admin"
 
 
-@transaction.atomic
 def _save(request: HttpRequest, row: WorkingMemory, content: str, source: str) -> None:
     scope = {"workingMemory": {"enabled": True, "scope": row.scope}}
     Memory(options=scope).update_working_memory(

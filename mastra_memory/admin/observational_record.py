@@ -31,8 +31,13 @@ class ChunkInline(admin.StackedInline):
     extra = 0
     can_delete = False
     show_change_link = False
-    fields = ["position", "token_count", "message_tokens", "last_observed_at", "text"]
-    readonly_fields = fields
+    fields = readonly_fields = (
+        "position",
+        "token_count",
+        "message_tokens",
+        "last_observed_at",
+        "text",
+    )
     ordering = ["position"]
     verbose_name_plural = _("chunks")
 
@@ -67,7 +72,7 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
     search_fields = ["=thread__id", "=resource_id"]
     search_help_text = _("The id of a thread or a resource")
     ordering = ["-pk"]
-    sortable_by: list[str] = []
+    sortable_by = ()
     list_select_related = ["thread"]
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -132,11 +137,11 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         return format_html('<a href="{}">{}</a>', address, harmless(record.thread_id))
 
     @admin.display(description=_("observations"))
-    def text(self, record: ObservationalRecord) -> SafeString:
+    def text(self, record: Any) -> SafeString:
         """The observations, as this reader may see them."""
         return record.shown(record.active_observations)
 
     @admin.display(description=_("prepared reflection"))
-    def reflection(self, record: ObservationalRecord) -> SafeString:
+    def reflection(self, record: Any) -> SafeString:
         """A reflection that waits for its activation."""
         return record.shown(record.buffered_reflection)

@@ -3,42 +3,33 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin, messages
-from django.contrib.admin.utils import quote, unquote
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.http import HttpRequest
 from django.utils.html import format_html
+from django.utils.translation import gettext as __
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import (
     access,
-    beside,
     bulk,
     changelist,
     conversation,
-    deeds,
-    edit_page,
     editing,
-    files,
-    memory_panel,
-    team,
     view_bar,
 )
-from mastra_memory.admin.base import MemoryAdmin, secured
 from mastra_memory.admin.list_filters import ThreadFilter
 from mastra_memory.admin.markdown import harmless
-from mastra_memory.exceptions import MastraMemoryError
-from mastra_memory.models import Thread, WorkingMemory
-from mastra_memory.review import desk, history, notes
-
-TEMPLATES = "admin/mastra_memory/thread"
+from mastra_memory.admin.thread_pages import TEMPLATES, ThreadPages
+from mastra_memory.models import Review, Thread
+from mastra_memory.review import history
 
 
 @admin.register(Thread)
-class ThreadAdmin(bulk.BulkActions, MemoryAdmin):
+class ThreadAdmin(bulk.BulkActions, ThreadPages):
     """The list and the pages of one conversation."""
 
     list_display = ["conversation", "resource", "messages", "active", "status", "assignee", "tags"]
@@ -75,6 +66,11 @@ class ThreadAdmin(bulk.BulkActions, MemoryAdmin):
         """Seeing is a right of its own: editing does not bring it."""
         return access.may(request.user, "view_thread")
 
+    def has_delete_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
+        """Django's right to delete, for those who may see."""
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and self.has_view_permission(request)
+
     # The list
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
@@ -91,12 +87,20 @@ class ThreadAdmin(bulk.BulkActions, MemoryAdmin):
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponseBase:
+    ) -> Any:
         """The list; without any filter in the address, with the person's default view."""
         if redirect := view_bar.default_redirect(request):
             return redirect
         context = {**view_bar.context(request), **(extra_context or {})}
         return super().changelist_view(request, context)
+
+    def action_checkbox(self, obj: Any) -> Any:
+        """Django's own says the title as it is stored."""
+        name = harmless(getattr(obj, "shown_title", ""))[:200] or obj.pk
+        label = __("Select this conversation: %s") % name
+        attributes = {"class": "action-select", "aria-label": label}
+        box = forms.CheckboxInput(attributes, lambda value: False)
+        return box.render(ACTION_CHECKBOX_NAME, str(obj.pk))
 
     @admin.display(description=_("conversation"))
     def conversation(self, thread: Any) -> str:
@@ -131,7 +135,7 @@ class ThreadAdmin(bulk.BulkActions, MemoryAdmin):
     @admin.display(description=_("status"))
     def status(self, thread: Thread) -> str:
         """Where the review stands."""
-        review = getattr(thread, "review", None) or desk.Review(thread_id=thread.pk)
+        review = getattr(thread, "review", None) or Review(thread_id=thread.pk)
         mark = {2: " ▲", 3: " ▲▲"}.get(review.priority, "")
         return format_html(
             '<span class="mm-status mm-{}">{}</span>{}',
@@ -153,200 +157,6 @@ class ThreadAdmin(bulk.BulkActions, MemoryAdmin):
         """Its tags."""
         names = sorted(link.tag.name for link in thread.thread_tags.all())
         return changelist.tag_list(names)
-
-    # The pages of one conversation
-
-    def get_urls(self) -> list[URLPattern]:
-        """Ours first: Django's last pattern takes every address for an id."""
-        view = self.admin_site.admin_view
-        own = [
-            path("team/", self.team_view, name="mastra_memory_thread_team"),
-            path("views/", self.views_view, name="mastra_memory_thread_views"),
-            path("next/", self.next_view, name="mastra_memory_thread_next"),
-            path("<path:object_id>/do/<slug:verb>/", self.do_view, name="mastra_memory_thread_do"),
-            path(
-                "<path:object_id>/edit/<slug:what>/",
-                self.edit_view,
-                name="mastra_memory_thread_edit",
-            ),
-            path(
-                "<path:object_id>/memory/<int:pk>/",
-                self.memory_view,
-                name="mastra_memory_thread_memory",
-            ),
-            path(
-                "<path:object_id>/file/<int:sequence>/<int:index>/",
-                self.file_view,
-                name="mastra_memory_thread_file",
-            ),
-            path(
-                "<path:object_id>/text/<int:sequence>/<int:index>/",
-                self.text_view,
-                name="mastra_memory_thread_text",
-            ),
-            path("<path:object_id>/here/", self.here_view, name="mastra_memory_thread_here"),
-            path("<path:object_id>/print/", self.print_view, name="mastra_memory_thread_print"),
-        ]
-        for pattern in own:
-            pattern.callback = secured(view(pattern.callback))
-        return [*own, *super().get_urls()]
-
-    def _thread(self, request: HttpRequest, object_id: str) -> Thread:
-        """The thread, if this person may see it; 404 tells nothing about any other."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        thread = access.visible_threads(request).filter(pk=unquote(object_id)).first()
-        if thread is None:
-            raise Http404
-        return thread
-
-    def _page(
-        self, request: HttpRequest, thread: Thread | None, template: str, **context: Any
-    ) -> TemplateResponse:
-        title = context.pop("title", None)
-        mask = access.mask_of(request.user)
-        if thread is not None:
-            title = title or harmless(mask(thread.title))[:200] or thread.pk
-            context |= {"thread": thread, "thread_path": quote(thread.pk)}
-        rights = {
-            "can_review": access.may(request.user, "review_thread"),
-            "can_edit": access.may(request.user, "edit_transcript"),
-            "can_export": access.may(request.user, "export_thread"),
-            "can_delete": self.has_delete_permission(request),
-            "sees_all": access.may(request.user, "view_personal_data"),
-        }
-        whole = {
-            **self.admin_site.each_context(request),
-            "is_nav_sidebar_enabled": False,
-            "opts": self.opts,
-            "title": title,
-            **rights,
-            **context,
-        }
-        return TemplateResponse(request, f"{TEMPLATES}/{template}.html", whole)
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponseBase:
-        """The conversation, read as a conversation."""
-        thread = self._thread(request, object_id)
-        all_notes = notes.list_notes(thread.pk)
-        timeline = conversation.read(request, thread, all_notes)
-        if "part" in request.GET:
-            return self._page(request, thread, "part", timeline=timeline)
-        panels = beside.panels(request, thread, all_notes)
-        response = self._page(request, thread, "conversation", timeline=timeline, **panels)
-        newest = timeline.newest_message
-        seen = newest.created_at if newest else None
-        notes.visit(thread.pk, request.user, read_up_to=seen)
-        return response.render()
-
-    def do_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponseBase:
-        """One deed of the page's forms; then the page again, or the next conversation."""
-        thread = self._thread(request, object_id)
-        if verb not in deeds.DEEDS or request.method != "POST":
-            raise Http404
-        try:
-            told = deeds.do(request, thread, verb)
-        except MastraMemoryError as error:
-            messages.error(request, str(error))
-        else:
-            if told:
-                messages.success(request, told)
-            if request.POST.get("then") == "next":
-                return self._to_next(request, thread.pk)
-        target = getattr(request, "go_to_thread", None)
-        if target:
-            return HttpResponseRedirect(conversation.address(target))
-        return HttpResponseRedirect(conversation.address(thread.pk, at=request.POST.get("at", "")))
-
-    def next_view(self, request: HttpRequest) -> HttpResponseBase:
-        """The next conversation of one's own queue, or (`?free`) the next that is nobody's."""
-        return self._to_next(request, request.GET.get("after"), free="free" in request.GET)
-
-    def _to_next(
-        self, request: HttpRequest, current: str | None, *, free: bool = False
-    ) -> HttpResponseRedirect:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        threads = access.visible_threads(request)
-        if free:
-            found = desk.find_unassigned(threads, skip=[current] if current else [])
-        else:
-            found = desk.next_of(desk.queue_of(request.user, threads), current)
-        if found is None:
-            messages.info(request, _("Nothing is left in your queue."))
-            return HttpResponseRedirect(view_bar.list_address(all="1"))
-        return HttpResponseRedirect(conversation.address(found))
-
-    def here_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Say that one is here; hear who else is, and whether the review has changed."""
-        thread = self._thread(request, object_id)
-        notes.visit(thread.pk, request.user)
-        review = desk.get_review(thread.pk)
-        known = request.GET.get("version", "")
-        return self._page(
-            request,
-            thread,
-            "here",
-            others_here=notes.others_here(thread.pk, request.user),
-            changed_by=review.changed_by if known != str(review.version) else None,
-        )
-
-    def edit_view(self, request: HttpRequest, object_id: str, what: str) -> HttpResponseBase:
-        """The editor of title, metadata or a message's text."""
-        thread = self._thread(request, object_id)
-        if not self.has_change_permission(request):
-            raise PermissionDenied
-        outcome = edit_page.handle(request, thread, what)
-        if isinstance(outcome, str):
-            messages.success(request, _("Saved. You can take this back under History."))
-            return HttpResponseRedirect(conversation.address(thread.pk, at=outcome))
-        return self._page(request, thread, "edit", **outcome)
-
-    def memory_view(self, request: HttpRequest, object_id: str, pk: int) -> HttpResponseBase:
-        """Save or restore a working memory of the thread or its resource."""
-        thread = self._thread(request, object_id)
-        row = WorkingMemory.objects.filter(pk=pk, resource_id=thread.resource_id).first()
-        if row is None or row.thread_id not in (None, thread.pk) or request.method != "POST":
-            raise Http404
-        return memory_panel.change(request, row, back=conversation.address(thread.pk))
-
-    def file_view(
-        self, request: HttpRequest, object_id: str, sequence: int, index: int
-    ) -> HttpResponseBase:
-        """A file that a message holds."""
-        return files.answer(request, self._thread(request, object_id), sequence, index)
-
-    def text_view(
-        self, request: HttpRequest, object_id: str, sequence: int, index: int
-    ) -> HttpResponseBase:
-        """A long text in full, as plain text."""
-        return files.answer_text(request, self._thread(request, object_id), sequence, index)
-
-    def print_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """The conversation on paper."""
-        thread = self._thread(request, object_id)
-        if not access.may(request.user, "export_thread"):
-            raise PermissionDenied
-        return self._page(request, thread, "print", **conversation.whole(request, thread))
-
-    def team_view(self, request: HttpRequest) -> HttpResponseBase:
-        """What the team did, in pictures."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        figures = team.figures_of(request)
-        return self._page(request, None, "team", title=_("Team"), **figures)
-
-    def views_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Save, delete or choose a view of the list."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        return view_bar.change(request)
 
     # Deleting
 
@@ -370,12 +180,12 @@ class ThreadAdmin(bulk.BulkActions, MemoryAdmin):
         for thread in queryset:
             editing.delete_thread(thread, by=request.user)
 
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         """Nothing: `delete_model` logs, with what it was."""
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponseBase:
+    ) -> Any:
         """Our own history is on the page; Django's log tells unmasked what things were."""
         self._thread(request, object_id)
         if not access.may(request.user, "view_personal_data"):

@@ -144,7 +144,10 @@ def _blocks(found: Sequence[pieces.Piece], lens: Lens) -> list[Block]:
     return made
 
 
-def _block(piece: pieces.Piece, lens: Lens) -> Block:
+Other = pieces.Reasoning | pieces.ToolCall | pieces.File | pieces.Source | pieces.Unknown
+
+
+def _block(piece: Other, lens: Lens) -> Block:
     """What the page shows of one piece that is no text, masked."""
     match piece:
         case pieces.Reasoning(text):
@@ -155,7 +158,7 @@ def _block(piece: pieces.Piece, lens: Lens) -> Block:
         case pieces.File():
             return _file(piece, lens)
         case pieces.Source(title, address):
-            safe = address if address.lower().startswith(("http://", "https://")) else ""
+            safe = address if _is_link(address, lens.mask) else ""
             return Block(kind="source", text=lens.mask(title) or _("source"), address=safe)
         case pieces.Unknown(kind, value):
             return Block(kind="json", name=kind, text=pretty(value, lens.mask))
@@ -183,7 +186,7 @@ def _tool(call: pieces.ToolCall, mask: Mask) -> Block:
 def _file(piece: pieces.File, lens: Lens) -> Block:
     """Held files come from a page of ours; links stay links, but for this site's own pictures."""
     own = piece.address.startswith(tuple(lens.shown_paths)) if piece.address else False
-    is_link = piece.address.lower().startswith(("http://", "https://")) or own
+    is_link = own or _is_link(piece.address, lens.mask)
     held_image = not piece.address and piece.mime_type.lower() in RASTER
     return Block(
         kind="file",
@@ -191,10 +194,15 @@ def _file(piece: pieces.File, lens: Lens) -> Block:
         name=harmless(lens.mask(piece.name))[:200] or _("file"),
         mime_type=piece.mime_type[:100],
         address=piece.address if is_link else "",
-        text="" if is_link or not piece.address else harmless(piece.address[:300]),
+        text="" if is_link or not piece.address else harmless(lens.mask(piece.address[:300])),
         size=piece.size,
         is_image=held_image or (own and piece.mime_type.startswith("image/")),
     )
+
+
+def _is_link(address: str, mask: Mask) -> bool:
+    """Whether it leads to the web and holds nothing that is masked."""
+    return address.lower().startswith(("http://", "https://")) and mask(address) == address
 
 
 def pretty(value: Any, mask: Mask, *, longest: int | None = LONGEST_JSON) -> str:

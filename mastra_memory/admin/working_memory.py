@@ -6,11 +6,12 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.admin import access, memory_panel
+from mastra_memory.admin import access, conversation, memory_panel
 from mastra_memory.admin.base import ReadOnlyAdmin
 from mastra_memory.admin.changelist import BoundedPaginator
 from mastra_memory.admin.markdown import harmless
@@ -25,7 +26,7 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
     search_fields = ["=thread__id", "=resource_id"]
     search_help_text = _("The id of a thread or a resource")
     ordering = ["-pk"]
-    sortable_by: list[str] = []
+    sortable_by = ()
     list_select_related = ["thread"]
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -55,11 +56,11 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
         object_id: str,
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponseBase:
+    ) -> Any:
         """The text, an editor for those who may edit, and the revisions with their differences."""
         row = self.get_object(request, unquote(object_id))
         if row is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            return HttpResponseRedirect(reverse("admin:mastra_memory_workingmemory_changelist"))
         if not self.has_view_permission(request, row):
             raise PermissionDenied
         if request.method == "POST":
@@ -72,5 +73,6 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
             "memory": memory_panel.panel(request, row),
             "can_edit": access.may(request.user, "edit_transcript"),
             "action": request.path,
+            "thread_href": conversation.address(row.thread_id) if row.thread_id else "",
         }
         return TemplateResponse(request, self.change_form_template, context)

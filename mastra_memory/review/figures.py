@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
@@ -53,7 +55,7 @@ def figures(threads: QuerySet[Thread], *, days: int) -> Figures:
     done = reviews.filter(resolved_at__gte=since)
     by_status = dict(reviews.values_list("status").annotate(n=Count("pk")).order_by())
     people = reviews.filter(status__in=OPEN, assignee__isnull=False)
-    username = f"assignee__{Review._meta.get_field('assignee').related_model.USERNAME_FIELD}"
+    username = f"assignee__{get_user_model().USERNAME_FIELD}"
     per_person = people.values_list(username).annotate(n=Count("pk")).order_by("-n", username)
     median, slow = _times(done)
     return Figures(
@@ -73,7 +75,7 @@ def _midnight() -> datetime:
     return timezone.make_aware(datetime.combine(today, time()))
 
 
-def _per_day(rows: QuerySet[object], column: str) -> dict[date, int]:
+def _per_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
     statement, params = rows.query.sql_with_params()
     zone = timezone.get_current_timezone_name()
     found = sql.rows(

@@ -107,7 +107,7 @@ def _by_review(threads: QuerySet[Thread], wanted: Wanted) -> QuerySet[Thread]:
     if wanted.assignee == "none":
         threads = threads.filter(~Exists(reviews.filter(assignee__isnull=False)))
     elif wanted.assignee:
-        threads = threads.filter(review__assignee_id=wanted.assignee)
+        threads = threads.filter(review__assignee_id=int(wanted.assignee))
     if wanted.tag:
         threads = threads.filter(
             Exists(ThreadTag.objects.filter(thread_id=OuterRef("pk"), tag__name=wanted.tag))
@@ -142,6 +142,6 @@ def _by_length(threads: QuerySet[Thread], least: int, most: int | None) -> Query
     return threads.filter(pk__in=Subquery(kept.values("pk")))
 
 
-def _from(messages: QuerySet[Message], offset: int) -> QuerySet[Message]:
+def _from(messages: QuerySet[Message], offset: int) -> QuerySet[Any, Any]:
     """Whether there is a message after `offset` others: no count over long threads."""
     return messages.values("pk")[offset : offset + 1]

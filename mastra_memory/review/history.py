@@ -8,7 +8,7 @@ from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
-from mastra_memory import jsontext
+from mastra_memory import jsontext, redaction
 from mastra_memory.models import Thread, ThreadChange
 
 LOGGED_LENGTH = 2000
@@ -64,7 +64,8 @@ def _log(by: Any, changes: Sequence[Change]) -> None:
 
 def _titles(thread_ids: Iterable[str]) -> dict[str, str]:
     found = Thread.objects.filter(pk__in=set(thread_ids)).values_list("pk", "title")
-    return {pk: title or pk for pk, title in found}
+    mask = redaction.mask()  # Django shows these names to everybody
+    return {pk: mask(title) or pk for pk, title in found}
 
 
 def _told(change: Change) -> str:
@@ -85,7 +86,7 @@ def log_deletion(by: Any, thread: Thread) -> None:
         user_id=by.pk,
         content_type=ContentType.objects.get_for_model(Thread),
         object_id=thread.pk,
-        object_repr=str(thread)[:200],
+        object_repr=redaction.mask()(str(thread))[:200],
         action_flag=3,  # DELETION
         change_message=f"deleted: was {thread.messages.count()} messages of {thread.resource_id}",
     )

@@ -1,0 +1,168 @@
+"""Reviewing: the forms of the conversation page and the bulk actions of the list."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from mastra_memory.models import Criterion, Review, ReviewNote, Score, Thread, ThreadChange
+from tests.admin.conftest import SignIn
+from tests.admin.pages import LIST, do, page_of, text_of, user_of
+from tests.conftest import Statements
+from tests.factories import a_message, make_thread, save
+
+pytestmark = pytest.mark.django_db
+
+
+def test_review__is_set_and_written_down(reviewer: Client) -> None:
+    thread, me = make_thread(title="A talk"), user_of(reviewer)
+    do(reviewer, thread.id, "review", version="0", status="flagged", priority="3", assignee=me.pk)
+    review = Review.objects.get()
+    assert (review.status, review.priority, review.assignee, review.version) == (
+        "flagged",
+        3,
+        me,
+        1,
+    )
+    change = ThreadChange.objects.get()
+    assert change.before == {"status": "new", "priority": 1, "assignee_id": None}
+    assert change.after == {"status": "flagged", "priority": 3, "assignee_id": me.pk}
+    entry = LogEntry.objects.get()
+    assert entry.user == me and entry.object_id == thread.id and '"new"' in entry.change_message
+
+
+def test_review__an_outdated_form_changes_nothing(reviewer: Client, admin: Client) -> None:
+    thread = make_thread()
+    do(admin, thread.id, "review", version="0", status="resolved")
+    response = do(reviewer, thread.id, "review", version="0", status="waiting")
+    assert "Somebody else changed this review" in text_of(response)
+    assert Review.objects.get().status == "resolved"
+
+
+def test_review__the_page_tells_that_others_changed_it(reviewer: Client, admin: Client) -> None:
+    thread = make_thread()
+    do(admin, thread.id, "review", version="0", status="resolved")
+    here = reviewer.get(f"{LIST}{thread.id}/here/?version=0")
+    assert "root has changed the review" in text_of(here)
+    assert "changed" not in text_of(reviewer.get(f"{LIST}{thread.id}/here/?version=1"))
+
+
+def test_review__nonsense_is_refused(reviewer: Client) -> None:
+    thread = make_thread()
+    do(reviewer, thread.id, "review", status="vanished", priority="9", assignee="77777")
+    do(reviewer, thread.id, "review", assignee="x")
+    do(reviewer, thread.id, "note", text="   ")
+    do(reviewer, thread.id, "note", text="x", message="nowhere")
+    assert not ReviewNote.objects.exists()
+    assert all(r.status == "new" and r.assignee is None for r in Review.objects.all())
+    assert reviewer.get(f"{LIST}{thread.id}/do/note/").status_code == 404
+    assert reviewer.post(f"{LIST}{thread.id}/do/dance/").status_code == 404
+
+
+def test_next__goes_through_the_queue_by_priority(reviewer: Client) -> None:
+    me = user_of(reviewer)
+    low, high, done = make_thread(title="low"), make_thread(title="high"), make_thread(title="done")
+    Review.objects.create(thread_id=low.id, assignee=me, priority=0)
+    Review.objects.create(thread_id=high.id, assignee=me, priority=3)
+    Review.objects.create(thread_id=done.id, assignee=me, priority=3, status="resolved")
+    first = reviewer.get(f"{LIST}next/")
+    assert first["Location"] == page_of(high.id)
+    response = do(reviewer, high.id, "review", status="resolved", then="next")
+    assert response.redirect_chain[-1][0] == page_of(low.id)
+    response = do(reviewer, low.id, "review", status="resolved", then="next")
+    assert "Nothing is left in your queue" in text_of(response)
+
+
+def test_next__unassigned_skips_what_is_somebody_s(reviewer: Client, admin: Client) -> None:
+    mine, free = make_thread(), make_thread()
+    Review.objects.create(thread_id=mine.id, assignee=user_of(admin))
+    assert reviewer.get(f"{LIST}next/?free=1")["Location"] == page_of(free.id)
+
+
+def test_notes__only_one_s_own_can_be_deleted(reviewer: Client, admin: Client) -> None:
+    thread = make_thread()
+    save([a_message(thread, "m1")])
+    do(admin, thread.id, "note", text="by root", message="m1")
+    note = ReviewNote.objects.get()
+    assert note.message_id == "m1" and note.author == user_of(admin)
+    response = do(reviewer, thread.id, "unnote", note=note.pk)
+    assert "Only your own notes" in text_of(response)
+    do(admin, thread.id, "unnote", note=note.pk)
+    assert not ReviewNote.objects.exists()
+    assert ThreadChange.objects.filter(kind="note").last().before == "by root"  # type: ignore[union-attr]
+
+
+def test_tags__are_put_on_and_taken_off(reviewer: Client) -> None:
+    thread = make_thread(title="Tagged")
+    do(reviewer, thread.id, "tag", tag="  late   parcel ")
+    assert "late parcel" in text_of(reviewer.get(LIST))
+    assert "Tagged" in text_of(reviewer.get(LIST, {"tag": "late parcel"}))
+    do(reviewer, thread.id, "untag", tag="late parcel")
+    assert "Tagged" not in text_of(reviewer.get(LIST, {"tag": "late parcel"}))
+
+
+def test_scores__are_averaged_and_compared(reviewer: Client, admin: Client) -> None:
+    thread = make_thread()
+    tone = Criterion.objects.create(name="Tone", kind="choice", choices="warm\nneutral\ncold")
+    number = Criterion.objects.create(name="Help", minimum=1, maximum=5)
+    do(reviewer, thread.id, "score", **{f"score-{tone.pk}": "warm", f"score-{number.pk}": "5"})
+    response = do(admin, thread.id, "score", **{f"score-{number.pk}": "3"})
+    page = text_of(response)
+    assert "ana: 5, root: 3 · agreement 50 %" in page and "ana: warm" in page
+    team = text_of(admin.get(f"{LIST}team/"))
+    assert "75 % of the best, 2 scores, agreement 50 %" in team
+    do(admin, thread.id, "score", **{f"score-{number.pk}": "99"})
+    assert Score.objects.get(author=user_of(admin)).answer == "3"
+    do(admin, thread.id, "score", **{f"score-{number.pk}": ""})
+    assert not Score.objects.filter(author=user_of(admin)).exists()
+
+
+def bulk(client: Client, action: str, ids: list[str], **more: str) -> str:
+    """Run an action of the list on these threads."""
+    fields = {"action": action, "_selected_action": ids, **more}
+    return text_of(client.post(LIST, fields, follow=True))
+
+
+def test_bulk__status_assign_and_tag(reviewer: Client) -> None:
+    ids = [make_thread(title=f"Talk {n}").id for n in range(3)]
+    assert "2 conversations were changed" in bulk(reviewer, "status_waiting", ids[:2])
+    assert set(Review.objects.values_list("status", flat=True)) == {"waiting"}
+    asked = bulk(reviewer, "assign", ids)
+    assert "Talk 0" in asked and "ana" in asked
+    bulk(reviewer, "assign", ids, chosen=str(user_of(reviewer).pk))
+    assert Review.objects.filter(assignee=user_of(reviewer)).count() == 3
+    bulk(reviewer, "tag", ids, chosen="batch 7")
+    assert text_of(reviewer.get(LIST, {"tag": "batch 7"})).count("Talk") == 3
+
+
+def test_bulk__costs_the_same_for_many(reviewer: Client, statements: Statements) -> None:
+    counts = []
+    for size in (2, 40):
+        ids = [make_thread().id for _ in range(size)]
+        with statements() as listed:
+            reviewer.post(LIST, {"action": "status_waiting", "_selected_action": ids})
+        counts.append(len(listed))
+    assert counts[0] == counts[1]
+
+
+def test_bulk__is_offered_by_rights(reviewer: Client, sign_in: SignIn) -> None:
+    make_thread()
+    assert "Delete selected" not in text_of(reviewer.get(LIST))
+    viewer = sign_in("viewer", "view_thread")
+    assert "Set status" not in text_of(viewer.get(LIST))
+    bulk(viewer, "status_waiting", [Thread.objects.get().pk])
+    assert not Review.objects.exists()
+
+
+def test_delete__shows_what_goes_and_logs_what_it_was(admin: Client) -> None:
+    thread = make_thread(title="Old talk")
+    save([a_message(thread), a_message(thread)])
+    do(admin, thread.id, "note", text="x")
+    page = text_of(admin.get(f"{LIST}{thread.id}/delete/"))
+    assert "Messages: 2" in page and "Notes: 1" in page
+    admin.post(f"{LIST}{thread.id}/delete/", {"post": "yes"})
+    assert not Thread.objects.exists() and not ReviewNote.objects.exists()
+    entry = LogEntry.objects.get(action_flag=3)
+    assert (entry.object_repr, entry.change_message) == (
+        "Old talk",
+        "deleted: was 2 messages of alice",
+    )

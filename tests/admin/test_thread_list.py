@@ -1,0 +1,219 @@
+"""The thread list: filters, search, views, and what a page of it costs."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from mastra_memory.models import Review, ReviewNote, SavedView, Thread
+from mastra_memory.review import finding
+from mastra_memory.working_memory import save_for_resource, save_for_thread
+from tests.admin.pages import LIST, do, page_of, text_of, user_of
+from tests.conftest import Statements
+from tests.factories import a_message, fill, make_thread, save, some_messages
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(client: Client, **query: str) -> list[str]:
+    """The titles on the list, in order."""
+    page = client.get(LIST, query or {"all": "1"}).content.decode()
+    titles = page.split('class="mm-title"')[1:]
+    return [title.split("<bdi>")[1].split("</bdi>")[0] for title in titles]
+
+
+def make_failed(thread: Any) -> None:
+    call = {"state": "output-error", "toolName": "look", "errorText": "no"}
+    part = {"type": "tool-invocation", "toolInvocation": call}
+    save([a_message(thread, content={"format": 2, "parts": [part]})])
+
+
+def dated(thread: Any) -> None:
+    old = datetime(2023, 5, 5, 12, tzinfo=UTC)
+    Thread.objects.filter(pk=thread.id).update(created_at=old, updated_at=old)
+
+
+MAKERS: dict[str, Callable[[Any], Any]] = {
+    "status=flagged": lambda t: Review.objects.create(thread_id=t.id, status="flagged"),
+    "priority=3": lambda t: Review.objects.create(thread_id=t.id, priority=3),
+    "tag=late": lambda t: None,
+    "notes=yes": lambda t: ReviewNote.objects.create(thread_id=t.id, text="x"),
+    "tool_errors=yes": make_failed,
+    "memory=yes": lambda t: save_for_thread(t.id, t.resource_id, "tea", source="api"),
+    "origin=clone": lambda t: Thread.objects.filter(pk=t.id).update(clone_source_id="gone"),
+    "min_messages=3": lambda t: fill(t, 3),
+    "metadata=plan=plus, n=1": lambda t: Thread.objects.filter(pk=t.id).update(
+        metadata={"plan": "plus", "n": 1, "x": True}
+    ),
+    "resource=carol": lambda t: Thread.objects.filter(pk=t.id).update(resource_id="carol"),
+    "active_to=2023-05-05": dated,
+    "created_to=2023-05-05": dated,
+}
+
+OPPOSITES = {
+    "status=new": "status=flagged",
+    "notes=no": "notes=yes",
+    "tool_errors=no": "tool_errors=yes",
+    "memory=no": "memory=yes",
+    "origin=original": "origin=clone",
+    "max_messages=2": "min_messages=3",
+    "active_from=2023-05-06": "active_to=2023-05-05",
+}
+
+
+@pytest.mark.parametrize("query", [*MAKERS, *OPPOSITES])
+def test_filter__keeps_what_it_says(reviewer: Client, query: str) -> None:
+    wanted, other = make_thread(title="wanted"), make_thread("bob", title="other")
+    save(some_messages(other, 1))
+    kind = OPPOSITES.get(query, query)
+    if kind == "tag=late":
+        do(reviewer, wanted.id, "tag", tag="late")
+    MAKERS[kind](wanted)
+    name, _, value = query.partition("=")
+    expected = ["other"] if query in OPPOSITES else ["wanted"]
+    assert shown(reviewer, **{name: value}) == expected
+
+
+def test_filter__memory_of_the_resource_counts(reviewer: Client) -> None:
+    make_thread("alice", title="hers")
+    make_thread("bob", title="his")
+    save_for_resource("alice", "tea", source="api")
+    assert shown(reviewer, memory="yes") == ["hers"]
+    save_for_resource("alice", "", source="api")
+    assert shown(reviewer, memory="yes") == []
+
+
+def test_filter__assignee_me_and_nobody(reviewer: Client, admin: Client) -> None:
+    mine, theirs, _free = (make_thread(title=name) for name in ("mine", "theirs", "free"))
+    Review.objects.create(thread_id=mine.id, assignee=user_of(reviewer))
+    Review.objects.create(thread_id=theirs.id, assignee=user_of(admin))
+    assert shown(reviewer, assignee="me") == ["mine"]
+    assert shown(reviewer, assignee="none") == ["free"]
+    assert shown(reviewer, assignee=str(user_of(admin).pk)) == ["theirs"]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"active_from": "yesterday"}, "Enter a valid date"),
+        ({"metadata": "plan"}, "Write key=value"),
+        ({"min_messages": "-1"}, "greater than or equal to 0"),
+        ({"status": "vanished"}, "not one of the available choices"),
+    ],
+)
+def test_filter__a_fault_is_told_and_nothing_is_shown(
+    reviewer: Client, query: dict[str, str], told: str
+) -> None:
+    make_thread(title="x")
+    response = reviewer.get(LIST, query)
+    assert told in text_of(response) and "0 conversations" in text_of(response)
+
+
+@pytest.mark.parametrize("query", [{"nonsense": "1"}, {"o": "99"}, {"p": "-1"}, {"p": "x"}])
+def test_list__odd_addresses_are_no_error(reviewer: Client, query: dict[str, str]) -> None:
+    make_thread(title="x")
+    assert reviewer.get(LIST, query, follow=True).status_code == 200
+
+
+def test_search__finds_words_titles_and_ids(reviewer: Client) -> None:
+    first = make_thread("alice", "t-1", title="Broken tent pole")
+    second = make_thread("alice", "t-2", title="Another")
+    save([a_message(first, "m-1", text="The café was closed <b>today</b>")])
+    save([a_message(second, "m-2", text="My umbrella split")])
+    assert shown(reviewer, q="closed") == ["Broken tent pole"]
+    assert shown(reviewer, q="cafe") == ["Broken tent pole"]
+    assert shown(reviewer, q="tent") == ["Broken tent pole"]
+    assert shown(reviewer, q="umbrellas") == ["Another"]
+    assert shown(reviewer, q="t-2") == ["Another"]
+    assert shown(reviewer, q="m-2") == ["Another"]
+    assert shown(reviewer, q="closed umbrella") == []
+    page = reviewer.get(LIST, {"q": "closed"}).content.decode()
+    assert "<mark>closed</mark> &lt;b&gt;today" in page
+    assert page_of("t-1", at="m-1").replace("&", "&amp;") in page
+
+
+@pytest.mark.parametrize(
+    "words", ["'", '"', "a & | ! (", "\\", "\x00", "%", "x" * 5000, "!!", "the"]
+)
+def test_search__odd_words_are_no_error(reviewer: Client, words: str) -> None:
+    save([a_message(make_thread(), text="hello")])
+    assert reviewer.get(LIST, {"q": words}).status_code == 200
+
+
+def test_search__common_words_look_at_the_newest_only_and_say_so(
+    reviewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "COMMON", 0)
+    monkeypatch.setattr(finding, "NEWEST_THREADS", 1)
+    for name in ("older", "newer"):
+        save([a_message(make_thread(title=name), text="hello there")])
+    assert shown(reviewer, q="hello") == ["newer"]
+    assert "very common" in text_of(reviewer.get(LIST, {"q": "hello"}))
+
+
+def test_search__within_filters(reviewer: Client) -> None:
+    for resource in ("alice", "bob"):
+        save([a_message(make_thread(resource, title=f"of {resource}"), text="hello there")])
+    assert shown(reviewer, q="hello", resource="bob") == ["of bob"]
+
+
+def test_list__pages_and_counts_without_counting_all(
+    reviewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mastra_memory.admin.changelist.COUNTED", 60)
+    for n in range(70):
+        make_thread(title=f"T{n:02}")
+    first = reviewer.get(LIST)
+    assert "more than 1,000 conversations" in text_of(first) and "Older" in text_of(first)
+    assert shown(reviewer, p="2")[0] == "T19"
+
+
+def test_list__costs_a_fixed_number_of_statements(reviewer: Client, statements: Statements) -> None:
+    counts = []
+    for _ in range(2):
+        for _n in range(20):
+            thread = make_thread()
+            save(some_messages(thread, 2, prefix=f"{thread.id}-"))
+            do(reviewer, thread.id, "tag", tag="x")
+        with statements() as listed:
+            reviewer.get(LIST, {"q": "message"})
+        counts.append(len(listed))
+        assert not [sql for sql in listed if "LIKE" in sql.upper().split("WHERE")[-1]]
+    assert counts[0] == counts[1] <= 25, listed
+
+
+def view(client: Client, **fields: str) -> str:
+    return text_of(client.post(f"{LIST}views/", fields, follow=True))
+
+
+def test_views__are_saved_shared_and_opened_by_default(reviewer: Client, admin: Client) -> None:
+    make_thread(title="x")
+    query = "?status=flagged&q=tent"
+    assert "The view was saved" in view(
+        reviewer, save="", name="Angry", query=query[1:], shared="on", default="on"
+    )
+    saved = SavedView.objects.get()
+    assert saved.query == "q=tent&status=flagged"
+    assert reviewer.get(LIST)["Location"].endswith("?q=tent&status=flagged")
+    assert reviewer.get(f"{LIST}?all=1").status_code == 200
+    assert "Angry" in text_of(admin.get(LIST))
+    view(admin, delete="", view=str(saved.pk))
+    assert SavedView.objects.exists(), "only its owner may delete it"
+    view(reviewer, make_default="", view="")
+    assert reviewer.get(LIST).status_code == 200
+    view(reviewer, delete="", view=str(saved.pk))
+    assert not SavedView.objects.exists()
+
+
+def test_views__private_ones_stay_private(reviewer: Client, admin: Client) -> None:
+    view(reviewer, save="", name="Mine alone", query="status=new")
+    assert "Mine alone" not in text_of(admin.get(LIST))
+    view(admin, make_default="", view=str(SavedView.objects.get().pk))
+    assert admin.get(LIST).status_code == 200
+
+
+def test_views__keep_filters_and_nothing_else(reviewer: Client) -> None:
+    view(reviewer, save="", name="x", query="status=new&next=//evil.example&p=3")
+    assert SavedView.objects.get().query == "status=new"
