@@ -1,0 +1,40 @@
+"""Settings are read live, and agents get what is theirs."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import override_settings
+
+from mastra_memory import conf
+from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured
+
+
+def test_app_settings__override_settings_works_at_once() -> None:
+    for largest in (1, 2):
+        with override_settings(MASTRA_MEMORY={"MAX_PER_PAGE": largest}):
+            assert conf.app_settings().MAX_PER_PAGE == largest
+    with override_settings(MASTRA_MEMORY={}):
+        assert conf.app_settings() == conf.AppSettings()
+
+
+def test_agent_options__override_settings_works_at_once() -> None:
+    for last in (3, 4):
+        with override_settings(MASTRA_MEMORY={"OPTIONS": {"lastMessages": last}}):
+            assert conf.agent_options("whoever").last_messages == last
+
+
+def test_agent_options__an_agent_differs_from_the_defaults(
+    memory_settings: Callable[..., None],
+) -> None:
+    memory_settings(
+        OPTIONS={"lastMessages": 3, "readOnly": True},
+        AGENTS={"own": {"lastMessages": 5}, "plain": {}, "none": None},
+    )
+    assert conf.agent_options(None).last_messages == 3
+    assert conf.agent_options("plain").last_messages == 3
+    own = conf.agent_options("own")
+    assert (own.last_messages, own.read_only) == (5, True)
+    with pytest.raises(MemoryNotConfigured):
+        conf.agent_options("none")
+    with pytest.raises(AgentNotFound):
+        conf.agent_options("whoever")

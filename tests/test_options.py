@@ -1,0 +1,149 @@
+"""Options of agents: defaults, merging, and every refusal."""
+
+from typing import Any
+
+import pytest
+
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.options import DEFAULT_TEMPLATE, MemoryOptions, camel_keys, merge, snake_keys
+
+ON = {"enabled": True}
+
+
+def parsed(*layers: dict[str, Any]) -> MemoryOptions:
+    """Options of these layers."""
+    return MemoryOptions.parse(*layers)
+
+
+def test_parse__defaults() -> None:
+    options = parsed()
+    assert options.last_messages == 10 and not options.last_messages_given
+    assert options.message_history is None and options.semantic_recall is None
+    assert options.observational_memory is None and options.generate_title is None
+    assert options.read_only is False and options.history_off is False
+    assert options.working_memory.enabled is False
+    assert options.working_memory.scope == "resource"
+    assert options.working_memory.template == DEFAULT_TEMPLATE
+
+
+@pytest.mark.parametrize("given", [True, {}, ON])
+def test_parse__true_and_an_object_turn_a_feature_on_with_its_defaults(given: Any) -> None:
+    options = parsed({"semanticRecall": given, "observationalMemory": given, "generateTitle": given})
+    recall, observing = options.semantic_recall, options.observational_memory
+    assert recall is not None and observing is not None and options.generate_title is not None
+    assert (recall.top_k, recall.before, recall.after, recall.scope) == (4, 1, 1, "resource")
+    assert (observing.scope, observing.message_tokens) == ("thread", 30_000)
+    assert options.generate_title.min_messages == 1
+
+
+@pytest.mark.parametrize("given", [False, None, {"enabled": False}])
+def test_parse__false_turns_a_feature_off(given: Any) -> None:
+    options = parsed({"semanticRecall": given, "observationalMemory": given, "generateTitle": given})
+    assert (options.semantic_recall, options.observational_memory, options.generate_title) == (
+        None,
+        None,
+        None,
+    )
+
+
+def test_parse__names_in_both_spellings_mean_the_same() -> None:
+    camel = {"lastMessages": 3, "workingMemory": {"agentManaged": False}}
+    snake = {"last_messages": 3, "working_memory": {"agent_managed": False}}
+    assert parsed(camel) == parsed(snake)
+    assert snake_keys(camel) == snake and camel_keys(snake) == camel
+
+
+def test_keys__schemas_filters_and_texts_keep_theirs() -> None:
+    opaque = {"properties": {"firstName": {"minLength": 1}}}
+    given = {"workingMemory": {"schema": opaque}, "semanticRecall": {"filter": {"aB": 1}}}
+    named = snake_keys(given)
+    assert named["working_memory"]["schema"] == opaque
+    assert named["semantic_recall"]["filter"] == {"aB": 1}
+
+
+def test_merge__objects_merge_and_everything_else_replaces() -> None:
+    base = {"a": {"b": 1, "c": [1]}, "schema": {"x": 1}, "d": 1}
+    assert merge(base, {"a": {"c": [2]}, "schema": {"y": 2}, "d": None}) == {
+        "a": {"b": 1, "c": [2]},
+        "schema": {"y": 2},
+        "d": None,
+    }
+    assert base["a"] == {"b": 1, "c": [1]}
+
+
+def test_merged__a_call_overrides_its_agent() -> None:
+    agent = parsed({"workingMemory": ON | {"template": "# A"}}, {"lastMessages": 20})
+    called = agent.merged({"workingMemory": {"scope": "thread"}, "lastMessages": False})
+    assert called.working_memory.enabled and called.working_memory.template == "# A"
+    assert called.working_memory.scope == "thread" and called.history_off
+    assert agent.last_messages == 20 and agent.merged(None) is agent and agent.merged({}) is agent
+
+
+@pytest.mark.parametrize(
+    "given", [{"lastMessages": 0}, {"lastMessages": False}, {"messageHistory": {"maxTokens": 0}}]
+)
+def test_history_off__nothing_is_wanted(given: dict[str, Any]) -> None:
+    assert parsed(given).history_off
+
+
+def test_parse__message_history_takes_a_quarter_by_default() -> None:
+    history = parsed({"messageHistory": {"maxTokens": 1000}}).message_history
+    assert history is not None and history.at_max_remove_tokens == 250
+
+
+@pytest.mark.parametrize(
+    ("span", "sizes"), [(3, (3, 3)), (0, (0, 0)), ({"before": 2}, (2, 1)), ({"after": 0}, (1, 0))]
+)
+def test_parse__message_range(span: Any, sizes: tuple[int, int]) -> None:
+    recall = parsed({"semanticRecall": {"messageRange": span}}).semantic_recall
+    assert recall is not None and (recall.before, recall.after) == sizes
+
+
+@pytest.mark.parametrize(("scope", "meant"), [("thread", "thread"), ("x", "resource")])
+def test_parse__recall_is_by_resource_unless_it_says_thread(scope: str, meant: str) -> None:
+    recall = parsed({"semanticRecall": {"scope": scope}}).semantic_recall
+    assert recall is not None and recall.scope == meant
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"lastMessages": -1}, "last_messages"),
+        ({"lastMessages": 1.5}, "last_messages"),
+        ({"lastMessages": True}, "last_messages"),
+        ({"lastMessages": "10"}, "last_messages"),
+        ({"messageHistory": {"maxTokens": -1}}, "message_history.max_tokens"),
+        ({"messageHistory": {"maxTokens": "x"}}, "message_history.max_tokens"),
+        (
+            {"messageHistory": {"maxTokens": 5, "atMaxRemoveTokens": 6}},
+            "message_history.at_max_remove_tokens",
+        ),
+        ({"readOnly": "yes"}, "read_only"),
+        ({"semanticRecall": "yes"}, "semantic_recall"),
+        ({"semanticRecall": {"topK": -1}}, "semantic_recall.top_k"),
+        ({"semanticRecall": {"threshold": "x"}}, "semantic_recall.threshold"),
+        ({"semanticRecall": {"threshold": float("inf")}}, "semantic_recall.threshold"),
+        ({"semanticRecall": {"mode": "magic"}}, "semantic_recall.mode"),
+        ({"semanticRecall": {"messageRange": {"before": -1}}}, "semantic_recall.message_range.before"),
+        ({"workingMemory": ON | {"scope": "planet"}}, "working_memory.scope"),
+        ({"workingMemory": ON | {"template": 5}}, "working_memory.template"),
+        ({"workingMemory": ON | {"schema": [1]}}, "working_memory.schema"),
+        ({"workingMemory": {"use": "tool-call"}}, "working_memory.use"),
+        ({"observationalMemory": {"scope": "planet"}}, "observational_memory.scope"),
+        ({"observationalMemory": {"model": 5}}, "observational_memory.model"),
+        ({"generateTitle": {"minMessages": 0}}, "generate_title.min_messages"),
+        ({"generateTitle": {"instructions": 5}}, "generate_title.instructions"),
+        ({"threads": {"generateTitle": True}}, "threads.generate_title"),
+        ({"processors": []}, "processors"),
+    ],
+)
+def test_parse__what_means_nothing_is_refused_and_named(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parsed(given)
+    assert [issue.field for issue in refused.value.issues] == [field]
+
+
+def test_parse__all_faults_are_told_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parsed({"lastMessages": -1, "readOnly": 5})
+    assert [issue.field for issue in refused.value.issues] == ["last_messages", "read_only"]
