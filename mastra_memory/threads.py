@@ -108,9 +108,11 @@ def create_thread(
     thread_id: str | None = None,
     title: str = "",
     metadata: Mapping[str, Any] | None = None,
+    share_memory: bool = False,
 ) -> StoredThread:
     """A new thread; an existing one of this resource with this id comes back unchanged.
 
+    Working memory given in the metadata is the thread's, with `share_memory` its resource's too.
     Raises `Conflict` when the id is another resource's.
     """
     thread_id = check_id(thread_id, "threadId") if thread_id else new_id()
@@ -127,6 +129,8 @@ def create_thread(
         )
         if made and memory is not None:
             working_memory.save_for_thread(thread_id, resource_id, memory, source="api")
+        if made and memory and share_memory:
+            working_memory.save_for_resource(resource_id, memory, source="api")
     if made and memory is None:
         return StoredThread(*made)
     existing = get_thread(thread_id)

@@ -10,7 +10,7 @@ from mastra_memory.memory.agent import AgentVerbs
 from mastra_memory.memory.base import Options, for_async
 from mastra_memory.memory.observing import ObservingVerbs
 from mastra_memory.memory.working_memory import WorkingMemoryVerbs
-from mastra_memory.recall import answering, assemble
+from mastra_memory.recall import across, answering, assemble
 from mastra_memory.search.searching import Kind
 from mastra_memory.values import (
     CloneResult,
@@ -44,11 +44,13 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs):
 
         Raises `Conflict` when the id is another resource's.
         """
-        made = threads.create_thread(
-            resource_id, thread_id=thread_id, title=title, metadata=metadata
+        return threads.create_thread(
+            resource_id,
+            thread_id=thread_id,
+            title=title,
+            metadata=metadata,
+            share_memory=self._shares_working_memory(),
         )
-        self._share_working_memory(made.resource_id, metadata)
-        return made
 
     def save_thread(
         self,
@@ -114,7 +116,8 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs):
         old = threads.get_thread(thread_id)
         moved = threads.transfer_thread(thread_id, resource_id)
         owners = {"old_resource_id": old.resource_id, "resource_id": moved.resource_id}
-        signals.send(signals.thread_transferred, thread_id=moved.id, **owners)
+        if old.resource_id != moved.resource_id:
+            signals.send(signals.thread_transferred, thread_id=moved.id, **owners)
         return moved
 
     update_thread_resource_id = transfer_thread
@@ -161,8 +164,15 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs):
             own=self.options,
         )
 
-    def list_messages(self, thread_id: str, **choices: Any) -> MessagePage:
-        """One page of a thread in the order asked for; see `assemble.list_messages`."""
+    def list_messages(
+        self, thread_id: str | None = None, *, thread_ids: Sequence[str] = (), **choices: Any
+    ) -> MessagePage:
+        """One page of a thread in the order asked for; see `assemble.list_messages`.
+
+        Or of several threads together, by time; see `across.list_messages`.
+        """
+        if thread_id is None:
+            return across.list_messages(thread_ids, **choices)
         return assemble.list_messages(thread_id, **choices)
 
     def get_messages(

@@ -152,11 +152,14 @@ class WorkingMemoryVerbs(Base):
             )
         return thread.resource_id
 
-    def _share_working_memory(self, resource_id: str, metadata: Mapping[str, Any] | None) -> None:
-        """Working memory given with a thread is its resource's too, where that is the scope."""
+    def _shares_working_memory(self) -> bool:
+        """Whether working memory given with a thread is its resource's too."""
         choice = self.options.working_memory
+        return choice.enabled and choice.scope == Scope.RESOURCE
+
+    def _share_working_memory(self, resource_id: str, metadata: Mapping[str, Any] | None) -> None:
         content, _ = working_memory.taken_out(metadata)
-        if content and choice.enabled and choice.scope == Scope.RESOURCE:
+        if content and self._shares_working_memory():
             working_memory.save_for_resource(resource_id, content, source="api")
 
     aget_working_memory = for_async(get_working_memory)
