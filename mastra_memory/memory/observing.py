@@ -64,3 +64,4 @@ class ObservingVerbs(Base):
     aget_observational_record = for_async(get_observational_record)
     alist_observational_history = for_async(list_observational_history)
     await_for_buffering = for_async(wait_for_buffering)
+    aupdate_observational_memory_config = for_async(update_observational_memory_config)
