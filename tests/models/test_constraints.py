@@ -1,0 +1,137 @@
+"""What the database refuses by itself, whoever writes to it."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from mastra_memory import sql
+from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
+from tests.factories import a_message, make_chunk, make_record, make_thread, save
+
+pytestmark = pytest.mark.django_db
+
+THREAD = "INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata) VALUES "
+MESSAGE = """INSERT INTO mastra_memory_message
+    (id, thread_id, resource_id, role, type, signal, content, text) VALUES """
+MEMORY = """INSERT INTO mastra_memory_workingmemory
+    (scope, thread_id, resource_id, content, version) VALUES """
+RECORD = """INSERT INTO mastra_memory_observationalrecord
+    (id, scope, thread_id, resource_id, generation_count, origin_type, active_observations,
+    observation_token_count, total_tokens_observed, pending_message_tokens, observed_timezone,
+    last_buffered_at_tokens, buffered_reflection, config) VALUES """
+REST = "'initial', '', 0, 0, 0, '', 0, '', '{}'"
+LONG = "i" * 1025
+GOOD = [
+    THREAD + "('x', 'r', '', '', NULL)",
+    THREAD + "('x', 'r', '', '', '{}')",
+    MESSAGE + "('x', 't', 'r', 'user', 'v2', '', '{}', '')",
+    MEMORY + "('thread', 't', 'r', '', 1)",
+    MEMORY + "('resource', NULL, 'x', '', 1)",
+    RECORD + f"('x', 'thread', 't', 'r', 7, {REST})",
+    RECORD + f"('x', 'resource', NULL, 'r', 7, {REST})",
+]
+REFUSED = {
+    "thread: empty id": THREAD + "('', 'r', '', '', NULL)",
+    "thread: empty resource": THREAD + "('x', '', '', '', NULL)",
+    "thread: long id": THREAD + f"('{LONG}', 'r', '', '', NULL)",
+    "thread: long resource": THREAD + f"('x', '{LONG}', '', '', NULL)",
+    "thread: id taken": THREAD + "('t', 's', '', '', NULL)",
+    "thread: no resource": THREAD + "('x', NULL, '', '', NULL)",
+    "thread: metadata a list": THREAD + "('x', 'r', '', '', '[]')",
+    "thread: metadata null": THREAD + "('x', 'r', '', '', 'null')",
+    "message: empty id": MESSAGE + "('', 't', 'r', 'user', 'v2', '', '{}', '')",
+    "message: long id": MESSAGE + f"('{LONG}', 't', 'r', 'user', 'v2', '', '{{}}', '')",
+    "message: id taken": MESSAGE + "('m', 't', 'r', 'user', 'v2', '', '{}', '')",
+    "message: system": MESSAGE + "('x', 't', 'r', 'system', 'v2', '', '{}', '')",
+    "message: unknown role": MESSAGE + "('x', 't', 'r', 'robot', 'v2', '', '{}', '')",
+    "message: content a list": MESSAGE + "('x', 't', 'r', 'user', 'v2', '', '[]', '')",
+    "message: content a text": MESSAGE + "('x', 't', 'r', 'user', 'v2', '', '\"x\"', '')",
+    "message: no thread": MESSAGE + "('x', 'nobody', 'r', 'user', 'v2', '', '{}', '')",
+    "message: another owner": MESSAGE + "('x', 't', 's', 'user', 'v2', '', '{}', '')",
+    "message: moved away": "UPDATE mastra_memory_message SET resource_id = 's' WHERE id = 'm'",
+    "message: one place": """UPDATE mastra_memory_message SET sequence =
+        (SELECT sequence FROM mastra_memory_message WHERE id = 'm'), created_at =
+        (SELECT created_at FROM mastra_memory_message WHERE id = 'm') WHERE id = 'm2'""",
+    "memory: thread scope alone": MEMORY + "('thread', NULL, 'x', '', 1)",
+    "memory: resource scope with thread": MEMORY + "('resource', 't', 'r', '', 1)",
+    "memory: unknown scope": MEMORY + "('planet', NULL, 'x', '', 1)",
+    "memory: empty resource": MEMORY + "('resource', NULL, '', '', 1)",
+    "memory: another owner": MEMORY + "('thread', 't', 's', '', 1)",
+    "memory: second of a resource": MEMORY + "('resource', NULL, 'r', '', 1)",
+    "memory: second of a thread": MEMORY + "('thread', 't2', 'r', '', 1)",
+    "memory: negative version": MEMORY + "('resource', NULL, 'x', '', -1)",
+    "revision: one a version": """INSERT INTO mastra_memory_workingmemoryrevision
+        (working_memory_id, version, content, source) SELECT working_memory_id, version, '', ''
+        FROM mastra_memory_workingmemoryrevision""",
+    "revision: of nothing": """INSERT INTO mastra_memory_workingmemoryrevision
+        (working_memory_id, version, content, source) VALUES (-1, 9, '', '')""",
+    "record: thread scope alone": RECORD + f"('x', 'thread', NULL, 'r', 7, {REST})",
+    "record: resource scope with thread": RECORD + f"('x', 'resource', 't', 'r', 7, {REST})",
+    "record: another owner": RECORD + f"('x', 'thread', 't', 's', 7, {REST})",
+    "record: generation of a thread": RECORD + f"('x', 'thread', 't', 'r', 0, {REST})",
+    "record: generation of a resource": RECORD + f"('x', 'resource', NULL, 'r', 0, {REST})",
+    "record: negative generation": RECORD + f"('x', 'thread', 't', 'r', -1, {REST})",
+    "record: empty id": RECORD + f"('', 'thread', 't', 'r', 7, {REST})",
+    "chunk: one place": """INSERT INTO mastra_memory_observationchunk (id, record_id, position,
+        cycle_id, observations, token_count, message_ids, message_tokens, last_observed_at, hints)
+        SELECT 'x', record_id, position, '', '', 0, '[]', 0, now(), '{}'
+        FROM mastra_memory_observationchunk""",
+    "chunk: of nothing": """INSERT INTO mastra_memory_observationchunk (id, record_id, position,
+        cycle_id, observations, token_count, message_ids, message_tokens, last_observed_at, hints)
+        VALUES ('x', 'nobody', 0, '', '', 0, '[]', 0, now(), '{}')""",
+}
+
+
+@pytest.fixture
+def rows(db: None) -> None:
+    """A thread `t` with one of everything, and a resource with one of everything."""
+    thread = make_thread("r", "t")
+    make_thread("r", "t2", metadata={"workingMemory": "x"})
+    save([a_message(thread, "m", at=1), a_message(thread, "m2", at=2)])
+    make_chunk(make_record(thread)), make_record(resource_id="r")
+    sql.execute(MEMORY + "('resource', NULL, 'r', '', 1)")
+
+
+@pytest.mark.parametrize("statement", GOOD)
+def test_constraints__let_good_rows_in(rows: None, statement: str) -> None:
+    assert sql.execute(statement) == 1
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_constraints__refuse(rows: None, name: str) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        sql.execute(REFUSED[name])
+
+
+def test_foreign_keys__what_hangs_on_a_thread_goes_with_it(rows: None) -> None:
+    sql.execute("DELETE FROM mastra_memory_thread")
+    counts = {model: model.objects.count() for model in (Message, WorkingMemory)}
+    assert counts == {Message: 0, WorkingMemory: 1}
+    assert [record.scope for record in ObservationalRecord.objects.all()] == ["resource"]
+
+
+def test_foreign_keys__what_hangs_on_a_thread_follows_its_owner(rows: None) -> None:
+    sql.execute("UPDATE mastra_memory_thread SET resource_id = 's'")
+    for model in (Thread, Message):
+        assert set(model.objects.values_list("resource_id", flat=True)) == {"s"}
+    followers: list[Any] = [WorkingMemory, ObservationalRecord]
+    for model in followers:
+        assert set(model.objects.values_list("scope", "resource_id")) == {
+            ("thread", "s"),
+            ("resource", "r"),
+        }
+
+
+def test_times__are_kept_in_milliseconds(rows: None) -> None:
+    for table in ("thread", "message", "workingmemory", "observationalrecord"):
+        sql.execute(f"UPDATE mastra_memory_{table} SET created_at = '2024-01-01 00:00:00.1239'")
+        found = sql.rows(f"SELECT created_at FROM mastra_memory_{table}")
+        assert {moment.microsecond for (moment,) in found} == {124000}
+
+
+def test_ids__are_compared_byte_by_byte(rows: None) -> None:
+    for name in ("ä", "a", "Z", "A", "ᾳ"):
+        make_thread("ids", name)
+    names = Thread.objects.filter(resource_id="ids").order_by("id").values_list("id", flat=True)
+    assert list(names) == ["A", "Z", "a", "ä", "ᾳ"]
