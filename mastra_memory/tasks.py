@@ -12,8 +12,9 @@ from celery import Task, shared_task
 from django.db import transaction
 from kombu.exceptions import KombuError
 
-from mastra_memory import titles
+from mastra_memory import searchable, titles
 from mastra_memory.embedding import indexing
+from mastra_memory.review import exporting
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,9 @@ _waiting: dict[tuple[str, tuple[Any, ...]], float] = {}
 EMBEDDING_SECONDS = 20.0
 """How long one task embeds before it leaves the rest to the next."""
 
+WORDS_AT_A_TIME = 5_000
+"""How many messages one task reads the words of before it leaves the rest to the next."""
+
 
 @shared_task
 def embed_pending() -> int:
@@ -40,11 +44,26 @@ def embed_pending() -> int:
 
 
 @shared_task
+def write_words() -> int:
+    """Write the searchable words of what was saved in bulk. Returns how many messages it were."""
+    done = searchable.write_pending(limit=WORDS_AT_A_TIME)
+    if done == WORDS_AT_A_TIME:
+        enqueue(write_words)
+    return done
+
+
+@shared_task
 def generate_title(thread_id: str) -> None:
     """Give a thread its title; when the model is unavailable, try again later."""
     seconds = titles.propose_title(thread_id)
     if seconds is not None:
         enqueue(generate_title, thread_id, after=seconds)
+
+
+@shared_task
+def make_export(job_id: int) -> None:
+    """Make the file of an export; one that is done stays as it is."""
+    exporting.run(job_id)
 
 
 def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE) -> None:

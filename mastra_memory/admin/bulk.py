@@ -12,15 +12,16 @@ from django.utils.translation import gettext as __
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from mastra_memory.admin import access
+from mastra_memory.admin import access, export_page
 from mastra_memory.admin.list_filters import reviewers
 from mastra_memory.admin.markdown import harmless
-from mastra_memory.models import Review, Tag, Thread
+from mastra_memory.models import ExportJob, Review, Tag, Thread
 from mastra_memory.review import desk
 
 LIMIT = 1_000
 """Threads that one review action changes."""
 SHOWN = 20
+EXPORT_LIMIT = 10_000
 
 
 def _status_action(status: str, label: Any) -> Callable[..., Any]:
@@ -61,11 +62,15 @@ class BulkActions:
                 actions[name] = (act, name, act.short_description)  # type: ignore[attr-defined]
         return actions
 
-    actions: Any = ["assign_to_me", "assign", "tag"]
+    actions: Any = ["assign_to_me", "assign", "tag", "export"]
 
     def has_review_permission(self, request: HttpRequest) -> bool:
         """Who may review."""
         return access.may(request.user, "review_thread")
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        """Who may export."""
+        return access.may(request.user, "export_thread")
 
     @admin.action(description=_("Assign to me"), permissions=["review"])
     def assign_to_me(self, request: HttpRequest, threads: QuerySet[Thread]) -> None:
@@ -97,6 +102,15 @@ class BulkActions:
             request, desk.add_tag(_ids(request, threads), request.POST["chosen"], by=request.user)
         )
         return None
+
+    @admin.action(description=_("Export…"), permissions=["export"])
+    def export(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
+        """Ask for a format, then begin."""
+        if "chosen" not in request.POST:
+            choices = ExportJob.Format.choices
+            return self._ask(request, threads, "export", __("Export…"), choices=choices)
+        ids = _ids(request, threads, EXPORT_LIMIT)
+        return export_page.start(request, ids, request.POST["chosen"])
 
     def _ask(
         self, request: HttpRequest, threads: QuerySet[Thread], action: str, title: str, **more: Any

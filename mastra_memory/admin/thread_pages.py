@@ -16,6 +16,7 @@ from mastra_memory.admin import (
     conversation,
     deeds,
     edit_page,
+    export_page,
     files,
     memory_panel,
     team,
@@ -39,6 +40,13 @@ class ThreadPages(MemoryAdmin):
         own = [
             path("team/", self.team_view, name="mastra_memory_thread_team"),
             path("views/", self.views_view, name="mastra_memory_thread_views"),
+            path("exports/", self.exports_view, name="mastra_memory_thread_exports"),
+            path("exports/<int:pk>/", self.export_view, name="mastra_memory_thread_export"),
+            path(
+                "<path:object_id>/export/",
+                self.export_thread_view,
+                name="mastra_memory_thread_export_one",
+            ),
             path("next/", self.next_view, name="mastra_memory_thread_next"),
             path("<path:object_id>/do/<slug:verb>/", self.do_view, name="mastra_memory_thread_do"),
             path(
@@ -211,6 +219,29 @@ class ThreadPages(MemoryAdmin):
         if not access.may(request.user, "export_thread"):
             raise PermissionDenied
         return self._page(request, thread, "print", **conversation.whole(request, thread))
+
+    def exports_view(self, request: HttpRequest) -> HttpResponseBase:
+        """One's own exports, with their progress."""
+        if not access.may(request.user, "export_thread"):
+            raise PermissionDenied
+        if request.method == "POST":
+            return export_page.begin_again(request)
+        context = export_page.context(request)
+        template = "_exports" if "part" in request.GET else "exports"
+        return self._page(request, None, template, title=_("Exports"), **context)
+
+    def export_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
+        """The file of one export."""
+        if not access.may(request.user, "export_thread"):
+            raise PermissionDenied
+        return export_page.download(request, pk)
+
+    def export_thread_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """One conversation as a file."""
+        thread = self._thread(request, object_id)
+        if request.method != "POST":
+            raise Http404
+        return export_page.start(request, [thread.pk], request.POST.get("format", ""))
 
     def team_view(self, request: HttpRequest) -> HttpResponseBase:
         """What the team did, in pictures."""

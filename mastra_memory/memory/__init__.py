@@ -5,9 +5,10 @@ from typing import Any
 
 from django.db import transaction
 
-from mastra_memory import cloning, conf, messages, signals, tasks, threads, titles
+from mastra_memory import cloning, messages, signals, threads
 from mastra_memory.memory.agent import AgentVerbs
 from mastra_memory.memory.base import Options, for_async
+from mastra_memory.memory.exports import ExportVerbs
 from mastra_memory.memory.observing import ObservingVerbs
 from mastra_memory.memory.working_memory import WorkingMemoryVerbs
 from mastra_memory.recall import across, answering, assemble
@@ -23,7 +24,7 @@ from mastra_memory.values import (
 )
 
 
-class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs):
+class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
     """The memory of one agent. Cheap to make, holds no state but options.
 
     A trusted door: it checks what a call names, not who calls. Whoever serves other people's

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, QuerySet, Value
 
-from mastra_memory import conf, sql
+from mastra_memory import conf, searchable, sql
 from mastra_memory.models import Message, Thread
 from mastra_memory.search import query, snippet
 
@@ -55,6 +55,7 @@ def _titled(threads: QuerySet[Thread], words: str) -> list[str]:
 
 
 def _matching(words: str) -> QuerySet[Message]:
+    searchable.write_pending()
     language = conf.app_settings().SEARCH_LANGUAGE
     return Message.objects.filter(match(F("search"), words, language))
 

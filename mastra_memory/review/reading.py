@@ -98,6 +98,7 @@ def list_failed(thread_id: str) -> list[str]:
 
 def list_matching(thread_id: str, words: str, language: str) -> list[str]:
     """Messages that hold all the words, in the order of time."""
+    searchable.write_pending()
     return _ids(Message.objects.filter(match(F("search"), words, language), thread_id=thread_id))
 
 

@@ -1,0 +1,111 @@
+"""Exports: at once or in the background, masked, and only of what one may see."""
+
+import json
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.test import Client
+from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
+
+from mastra_memory.models import ExportJob, Thread
+from mastra_memory.review import exporting
+from tests.admin.conftest import SignIn
+from tests.admin.pages import LIST, text_of
+from tests.factories import a_message, fill, make_thread, save
+
+pytestmark = pytest.mark.django_db
+
+
+def export(client: Client, ids: list[str], chosen: str) -> Any:
+    """Export these threads from the list."""
+    fields = {"action": "export", "_selected_action": ids, "chosen": chosen}
+    return client.post(LIST, fields)
+
+
+def a_talk(resource_id: str = "alice", text: str = "write to anna@example.com") -> str:
+    thread = make_thread(resource_id, title=f"Talk of {resource_id}")
+    save([a_message(thread, text=text)])
+    return thread.id
+
+
+@pytest.mark.parametrize("chosen", ExportJob.Format.values)
+def test_export__a_small_one_comes_at_once(admin: Client, chosen: str) -> None:
+    response = export(admin, [a_talk(), a_talk("bob")], chosen)
+    body = response.content.decode()
+    assert "attachment" in response["Content-Disposition"]
+    assert body.count("anna@example.com") >= 2 and "Talk of bob" in body
+    assert body.startswith("\ufeff") == (chosen == "csv")
+
+
+@pytest.mark.parametrize("chosen", ExportJob.Format.values)
+def test_export__is_masked_for_those_without_the_right(sign_in: SignIn, chosen: str) -> None:
+    client = sign_in("ex", "view_thread", "export_thread")
+    number = 4111111111111111
+    thread = make_thread(metadata={"mail": "anna@example.com", "card": number})
+    save([a_message(thread, text=f"anna@example.com {number}")])
+    body = export(client, [thread.id], chosen).content.decode()
+    assert "[email]" in body and "anna@example" not in body and f" {number}" not in body
+    if chosen == "jsonl":
+        assert [json.loads(line) for line in body.splitlines()]
+
+
+def test_export__of_one_conversation(admin: Client) -> None:
+    thread_id = a_talk()
+    response = admin.post(f"{LIST}{thread_id}/export/", {"format": "markdown"})
+    assert "# Talk of alice" in response.content.decode()
+    assert admin.post(f"{LIST}{thread_id}/export/", {"format": "exe"}).status_code == 404
+
+
+def test_export__batches_have_one_heading(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "BATCH", 1)
+    ids = [a_talk(), a_talk(), a_talk()]
+    assert export(admin, ids, "csv").content.decode().count("thread_title") == 1
+    lines = [json.loads(line) for line in export(admin, ids, "jsonl").content.splitlines()]
+    assert [line["kind"] for line in lines].count("export") == 1
+
+
+def test_export__a_large_one_is_made_in_the_background(
+    admin: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    monkeypatch.setattr(exporting, "SMALL", 10)
+    monkeypatch.setitem(current_app.conf, "task_always_eager", True)
+    thread = make_thread(title="Long")
+    fill(thread, 50)
+    response = export(admin, [thread.id], "markdown")
+    assert response["Location"] == f"{LIST}exports/"
+    job = ExportJob.objects.get()
+    assert job.state == "waiting" and exporting.list_waiting() == [job.pk]
+    assert "waiting 0/1" in text_of(admin.get(f"{LIST}exports/"))
+    with django_capture_on_commit_callbacks(execute=True):
+        admin.post(f"{LIST}exports/", {"job": job.pk})
+    assert "Download" in text_of(admin.get(f"{LIST}exports/"))
+    assert admin.get(f"{LIST}exports/{job.pk}/").content.decode().count("## ") == 50
+    assert exporting.list_waiting() == []
+
+
+def test_export__belongs_to_who_asked(admin: Client, sign_in: SignIn, settings: Settings) -> None:
+    export(admin, [a_talk("bob")], "csv")
+    job = ExportJob.objects.get()
+    other = sign_in("ex", "view_thread", "export_thread")
+    assert other.get(f"{LIST}exports/{job.pk}/").status_code == 404
+    assert admin.get(f"{LIST}exports/{job.pk}/").status_code == 200
+    settings.MASTRA_MEMORY = {"ADMIN_THREADS": "tests.admin.test_access.only_alice"}
+    assert admin.get(f"{LIST}exports/{job.pk}/").status_code == 403
+
+
+def test_export__takes_only_what_is_visible(admin: Client, settings: Settings) -> None:
+    ids = [a_talk("bob"), a_talk("alice")]
+    settings.MASTRA_MEMORY = {"ADMIN_THREADS": "tests.admin.test_access.only_alice"}
+    assert "Talk of bob" not in export(admin, ids, "markdown").content.decode()
+    assert admin.post(f"{LIST}{ids[0]}/export/", {"format": "csv"}).status_code == 404
+
+
+def test_export__needs_the_right(reviewer: Client) -> None:
+    thread_id = a_talk()
+    assert reviewer.get(f"{LIST}exports/").status_code == 403
+    assert reviewer.post(f"{LIST}{thread_id}/export/", {"format": "csv"}).status_code == 403
+    export(reviewer, [thread_id], "csv")
+    assert not ExportJob.objects.exists() and Thread.objects.exists()
