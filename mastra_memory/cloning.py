@@ -3,13 +3,12 @@
 import copy
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
 from mastra_memory import jsontext, sql, threads, times, working_memory
+from mastra_memory.choices import MessageSelection
 from mastra_memory.exceptions import Conflict, ThreadNotFound
 from mastra_memory.keys import check_id
 from mastra_memory.models import Scope, Thread
@@ -19,19 +18,6 @@ from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.values import CloneResult, StoredMessage, StoredThread
 
 _NOT_COPIED = ("clone", "workingMemory", "memoryTokenLimiter")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageSelection:
-    """Which messages a clone gets: all conditions must hold, then the newest `limit` stay."""
-
-    limit: int | None = None
-    """None, 0 and less mean no limit."""
-    start: datetime | None = None
-    end: datetime | None = None
-    """Both inclusive."""
-    message_ids: Sequence[str] = ()
-    """Empty means any; ids of other threads are ignored."""
 
 
 def clone_thread(

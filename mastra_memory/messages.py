@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 
-from mastra_memory import conf, jsontext, keys, parts, sql
+from mastra_memory import conf, jsontext, keys, parts, searchable, sql
 from mastra_memory.drafts import Draft, as_one_document, draft_message, draft_messages
 from mastra_memory.exceptions import (
     AccessDenied,
@@ -84,7 +84,7 @@ saved AS (
     INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
         content, text, search, created_at)
     SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content, i.text,
-        mastra_memory_words(%s::regconfig, i.text), coalesce(i.created_at, t.updated_at)
+        CASE WHEN %s THEN mastra_memory_words(%s::regconfig, i.text) END, coalesce(i.created_at, t.updated_at)
     FROM json_to_recordset(%s::json) AS i(place int, id text, thread_id text, resource_id text,
         role text, type text, signal text, content jsonb, text text, created_at timestamptz)
     JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id
@@ -102,7 +102,8 @@ def _store(drafts: Sequence[Draft]) -> list[sql.Row]:
     """Id, time and sequence of each message stored; an error of state `REFUSED` if one was not."""
     thread_ids = list({draft.thread_id for draft in drafts})
     language, document = conf.app_settings().SEARCH_LANGUAGE, as_one_document(drafts)
-    stored = sql.hot_rows(_STORE, [thread_ids, language, document, len(drafts)])
+    at_once = len(drafts) <= searchable.AT_ONCE
+    stored = sql.hot_rows(_STORE, [thread_ids, at_once, language, document, len(drafts)])
     return [cells[:3] for cells in stored]
 
 

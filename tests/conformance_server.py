@@ -13,10 +13,9 @@ from rest_framework.request import Request
 
 from mastra_memory import times
 from mastra_memory.api.permissions import resource_of_user
-from mastra_memory.cloning import MessageSelection
+from mastra_memory.choices import MessageFilter, MessageSelection
 from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord
-from mastra_memory.recall.history import MessageFilter
 from mastra_memory.values import StoredMessage, StoredThread
 from project.urls import urlpatterns as project_urls
 

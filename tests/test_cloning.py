@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mastra_memory import cloning, messages, threads, working_memory
-from mastra_memory.cloning import MessageSelection
+from mastra_memory.choices import MessageSelection
 from mastra_memory.exceptions import Conflict, InvalidInput, ThreadNotFound
 from mastra_memory.models import Message, Thread, WorkingMemoryRevision
 from mastra_memory.options import WorkingMemoryOptions

@@ -6,7 +6,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django_filters import rest_framework as filters
 from rest_framework.request import Request
 
-from mastra_memory import conf
+from mastra_memory import conf, searchable
 from mastra_memory.api.errors import flatten
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, Thread
@@ -27,6 +27,7 @@ class ThreadFilter(filters.FilterSet):
         fields: list[str] = []
 
     def with_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
+        searchable.write_pending()
         matching = Message.objects.matching(words, conf.app_settings().SEARCH_LANGUAGE)
         return threads.filter(Exists(matching.filter(thread_id=OuterRef("pk"))))
 

@@ -8,9 +8,8 @@ import orjson
 from django.http import QueryDict
 
 from mastra_memory import jsontext, times
+from mastra_memory.choices import Include, MessageFilter
 from mastra_memory.exceptions import InvalidInput, Issue
-from mastra_memory.recall.history import MessageFilter
-from mastra_memory.recall.window import Include
 from mastra_memory.sql import MAX_PAGE
 
 MAX_INCLUDES = 1_000

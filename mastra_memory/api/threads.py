@@ -11,7 +11,7 @@ from mastra_memory.api import documentation as doc
 from mastra_memory.api import serializers, wire
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.api.filters import narrowed_threads
-from mastra_memory.cloning import MessageSelection
+from mastra_memory.choices import MessageSelection
 from mastra_memory.exceptions import ThreadNotFound
 
 

@@ -1,11 +1,12 @@
 """Saving messages, and deciding what happens later because of it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from django.db import transaction
 
-from mastra_memory import conf, messages, signals, tasks, titles
+from mastra_memory import conf, drafts, messages, searchable, signals, tasks, titles
 from mastra_memory.memory.base import Base
 from mastra_memory.values import SavedMessages, StoredMessage
 
@@ -15,10 +16,14 @@ class Saving(Base):
 
     def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
         """Store a batch and note what it wants later: vectors, titles."""
-        drafts = messages.draft_messages(batch, strip=strip)
-        with transaction.atomic():
-            stored = messages.save_messages(drafts, embed_for=self._embed_later() if strip else ())
-            self._want_titles(stored)
+        ready = drafts.draft_messages(batch, strip=strip)
+        wants_titles = self.options.generate_title is not None and not self.options.read_only
+        with transaction.atomic() if wants_titles else nullcontext():
+            stored = messages.save_messages(ready, embed_for=self._embed_later() if strip else ())
+            if wants_titles:
+                self._want_titles(stored)
+        if len(stored) > searchable.AT_ONCE:
+            tasks.enqueue(tasks.write_words)
         if stored:
             signals.send(
                 signals.messages_saved,
@@ -37,7 +42,7 @@ class Saving(Base):
     def _want_titles(self, stored: Sequence[StoredMessage]) -> None:
         """Threads without a title get one later, where the agent's options say so."""
         wanted = self.options.generate_title
-        if wanted is None or self.options.read_only or not stored:
+        if wanted is None or not stored:
             return
         thread_ids = {message.thread_id for message in stored}
         for thread_id in titles.ask_for_titles(thread_ids, wanted, agent_id=self.agent_id):

@@ -60,6 +60,7 @@ class Message(models.Model):
     text = models.TextField(_("text"), blank=True, default="")
     """What a person would read of the content; written with it."""
     search = SearchVectorField(null=True, editable=False)
+    """The words of `text`; null until they are written."""
     created_at = InstantField(_("created"), db_default=Now())
     edited_at = InstantField(_("edited"), null=True, blank=True, editable=False)
 
@@ -87,6 +88,11 @@ class Message(models.Model):
                 fields=["resource_id", "created_at", "sequence"], name="mastra_message_resource"
             ),
             GinIndex(fields=["search"], name="mastra_message_search"),
+            models.Index(
+                fields=["resource_id"],
+                condition=models.Q(search__isnull=True),
+                name="mastra_message_wordless",
+            ),
         ]
 
     def __str__(self) -> str:

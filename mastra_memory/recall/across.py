@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from mastra_memory import jsontext, sql
+from mastra_memory.choices import MessageFilter
 from mastra_memory.messages import COLUMNS
-from mastra_memory.recall.history import MessageFilter
 from mastra_memory.values import MessagePage, StoredMessage
 
 

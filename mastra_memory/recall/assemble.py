@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from mastra_memory.choices import Include, MessageFilter
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.options import MemoryOptions
-from mastra_memory.recall import history, pairs, semantic, window
-from mastra_memory.recall.history import MessageFilter
-from mastra_memory.recall.window import Include
+from mastra_memory.recall import history, newest, pairs, semantic, window
+from mastra_memory.recall.newest import Cursor
 from mastra_memory.threads import get_thread
 from mastra_memory.values import MessagePage, StoredMessage
 
@@ -100,15 +100,19 @@ def recall(
         if not (will_search or include):
             return EMPTY
         per_page = 0
-    read = _read_history(
-        thread_id,
-        resource_id=resource_id,
-        may_be_missing=will_search and semantic.spans_threads(options),
-        page=page,
-        per_page=options.last_messages if per_page is None else per_page,
-        direction=direction,
-        **choices,
-    )
+    may_be_missing = will_search and semantic.spans_threads(options)
+    if per_page is None and options.message_history is not None:
+        read = _within_tokens(options, thread_id, resource_id, may_be_missing)
+    else:
+        read = _read_history(
+            thread_id,
+            resource_id=resource_id,
+            may_be_missing=may_be_missing,
+            page=page,
+            per_page=options.last_messages if per_page is None else per_page,
+            direction=direction,
+            **choices,
+        )
     windows, tokens = list(include), 0
     if will_search:
         hits = semantic.find_hits(
@@ -125,6 +129,28 @@ def recall(
     of_thread = sum(message.thread_id == thread_id for message in messages)
     has_more = read.has_more and of_thread < read.total
     return replace(read, messages=messages, has_more=has_more, usage_tokens=tokens)
+
+
+def _within_tokens(
+    options: MemoryOptions, thread_id: str, resource_id: str | None, may_be_missing: bool
+) -> MessagePage:
+    """As many of the newest messages as `message_history` has room for."""
+    limits = options.message_history
+    most = options.last_messages if options.last_messages_given else False
+    try:
+        thread = get_thread(thread_id, resource_id=resource_id)
+    except ThreadNotFound:
+        if not may_be_missing:
+            raise
+        return replace(EMPTY, per_page=most)
+    assert limits is not None
+    fitting = newest.within(
+        thread_id,
+        limits.max_tokens - limits.at_max_remove_tokens,
+        most=most or None,
+        cursor=Cursor.read(thread.metadata, limits),
+    )
+    return MessagePage(fitting.messages, len(fitting.messages), 0, most, False)
 
 
 def _read_history(

@@ -1,51 +1,15 @@
 """History: one page of a thread's messages, with ownership and total in the same statement."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Literal
 
 from mastra_memory import jsontext, keys, sql
+from mastra_memory.choices import MessageFilter
 from mastra_memory.exceptions import AccessDenied, InvalidInput, Issue, ThreadNotFound
 from mastra_memory.messages import COLUMNS
 from mastra_memory.values import MessagePage, StoredMessage
 
 DEEP = 200
 """From this offset on a page is found in the index first, and only its rows are read."""
-
-MAX_PAGE = 2**53 - 1
-"""JavaScript's largest whole number; pages beyond it are nobody's intention."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageFilter:
-    """Which messages of a thread are meant; all conditions must hold."""
-
-    start: datetime | None = None
-    end: datetime | None = None
-    start_exclusive: bool = False
-    end_exclusive: bool = False
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    """Top-level keys of the content's metadata, equal in type and value."""
-    roles: Sequence[str] | None = None
-
-    def condition(self) -> sql.Where:
-        """The filter as SQL on `m`. Raises `InvalidInput` for a bad metadata key or value."""
-        where = sql.Where()
-        if self.start is not None:
-            where.add(f"m.created_at {'>' if self.start_exclusive else '>='} %s", self.start)
-        if self.end is not None:
-            where.add(f"m.created_at {'<' if self.end_exclusive else '<='} %s", self.end)
-        if self.roles is not None:
-            where.add("m.role = ANY(%s)", list(self.roles))
-        keys.check_metadata_keys(self.metadata, "filter.metadata")
-        for key, value in self.metadata.items():
-            if not isinstance(value, str | int | float | bool | None):
-                reason = "expected text, a number, a boolean or null"
-                path = f"filter.metadata.{key}"
-                raise InvalidInput(f"{path}: {reason}", [Issue(path, reason)])
-            where.add("m.content -> 'metadata' -> %s = %s::jsonb", key, jsontext.dumps(value))
-        return where
 
 
 def read_page(
@@ -64,9 +28,8 @@ def read_page(
     far, and one row more than the page is read to know whether more follow.
     Raises `ThreadNotFound`, and `AccessDenied` if `resource_id` is not the owner.
     """
-    check_page(page, per_page)
-    where = (message_filter or MessageFilter()).condition()
-    limit, offset = (None, 0) if per_page is False else (per_page, page * per_page)
+    limit, offset = sql.page_bounds(page, per_page)
+    where = _condition(message_filter or MessageFilter())
     found = sql.hot_rows(*_statement(thread_id, where, limit, offset, newest_first, include_total))
     if not found:
         raise ThreadNotFound
@@ -83,15 +46,23 @@ def read_page(
     return MessagePage(messages, total, page, per_page, has_more)
 
 
-def check_page(page: int, per_page: int | Literal[False]) -> None:
-    """Raise `InvalidInput` for a page that cannot be."""
-    for name, value in (("page", page), ("perPage", 0 if per_page is False else per_page)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or not 0 <= value <= MAX_PAGE:
-            reason = "must be a whole number of at least 0"
-            raise InvalidInput(f"{name} {reason}", [Issue(name, reason)])
-    if per_page is False and page:
-        raise InvalidInput("page must be 0 when perPage is false", [Issue("page", "must be 0")])
+def _condition(wanted: MessageFilter) -> sql.Where:
+    """The filter as SQL on `m`. Raises `InvalidInput` for a bad metadata key or value."""
+    where = sql.Where()
+    if wanted.start is not None:
+        where.add(f"m.created_at {'>' if wanted.start_exclusive else '>='} %s", wanted.start)
+    if wanted.end is not None:
+        where.add(f"m.created_at {'<' if wanted.end_exclusive else '<='} %s", wanted.end)
+    if wanted.roles is not None:
+        where.add("m.role = ANY(%s)", list(wanted.roles))
+    keys.check_metadata_keys(wanted.metadata, "filter.metadata")
+    for key, value in wanted.metadata.items():
+        if not isinstance(value, str | int | float | bool | None):
+            reason = "expected text, a number, a boolean or null"
+            path = f"filter.metadata.{key}"
+            raise InvalidInput(f"{path}: {reason}", [Issue(path, reason)])
+        where.add("m.content -> 'metadata' -> %s = %s::jsonb", key, jsontext.dumps(value))
+    return where
 
 
 def _statement(
@@ -103,7 +74,7 @@ def _statement(
     include_total: bool,
 ) -> tuple[str, list[Any]]:
     order = "m.created_at DESC, m.sequence DESC" if newest_first else "m.created_at, m.sequence"
-    read = None if limit is None else min(limit + (not include_total), MAX_PAGE)
+    read = None if limit is None else min(limit + (not include_total), sql.MAX_PAGE)
     thread_id = jsontext.clean_text(thread_id)
     chosen = f"""FROM mastra_memory_message m WHERE m.thread_id = %s AND {where}
         ORDER BY {order} LIMIT %s OFFSET %s"""
@@ -121,5 +92,5 @@ def _statement(
         SELECT owner.resource_id, owner.total, p.*
         FROM owner LEFT JOIN (SELECT {COLUMNS} {chosen}) p ON TRUE
         ORDER BY {order.replace("m.created_at", "p.created").replace("m.", "p.")}""",
-        [*counted, thread_id, thread_id, *where.params, read, min(offset, MAX_PAGE)],
+        [*counted, thread_id, thread_id, *where.params, read, min(offset, sql.MAX_PAGE)],
     )

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from mastra_memory import pieces
+from mastra_memory.choices import Include
 from mastra_memory.models import Message
-from mastra_memory.recall.window import Include, read_windows
+from mastra_memory.recall.window import read_windows
 from mastra_memory.values import StoredMessage
 
 REACH = 3

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mastra_memory.choices import Include
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.options import MemoryOptions, SemanticRecall
-from mastra_memory.recall.window import Include
 from mastra_memory.search import searching
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.scored import Scored

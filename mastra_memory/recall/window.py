@@ -1,20 +1,11 @@
 """Windows: messages named by id, each with its neighbours in its own thread."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mastra_memory import jsontext, sql
+from mastra_memory.choices import Include
 from mastra_memory.messages import COLUMNS
 from mastra_memory.values import StoredMessage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Include:
-    """One message to bring in, with so many neighbours on each side."""
-
-    id: str
-    before: int = 0
-    after: int = 0
 
 
 def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[StoredMessage]:

@@ -9,13 +9,16 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Func, QuerySet,
 
 from mastra_memory import conf, searchable, sql
 from mastra_memory.models import Message, Thread
-from mastra_memory.search import query, snippet
+from mastra_memory.search import query, searching, snippet
+from mastra_memory.search.scope import SearchScope
 
 FOUND_LIMIT = 300
 """Hits that a search looks at, newest first."""
 COMMON = 20_000
 """Words in more messages than this are looked for in the newest threads only."""
 NEWEST_THREADS = 2_000
+NEAREST = 60
+"""Messages that a search by meaning takes."""
 COUNT_LIMIT = 1_000
 """Messages of a thread are counted up to here."""
 
@@ -41,6 +44,19 @@ def find_by_words(threads: QuerySet[Thread], words: str) -> Found:
         if by_thread.get(thread_id) is None:
             by_thread[thread_id] = message_id
     return Found(by_thread, common)
+
+
+def find_by_meaning(threads: QuerySet[Thread], text: str) -> Found:
+    """Threads with the messages nearest in meaning, the nearest first.
+
+    Raises `ProviderUnavailable` and the like where the embedder cannot say.
+    """
+    scope = SearchScope(within=threads if threads.query.where else None)
+    search = searching.Search(query=text, scope=scope, catch_up=False)
+    by_thread: dict[str, str | None] = {}
+    for hit in searching.find(search, "semantic", limit=NEAREST).scored:
+        by_thread.setdefault(hit.thread_id, hit.id)
+    return Found(by_thread, False)
 
 
 def _owner_of_message(message_id: str) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mastra_memory import conf, sql
+from mastra_memory import conf, searchable, sql
 from mastra_memory.embedding import embedder, indexing, passages
 from mastra_memory.embedding.embedder import Embedded
 from mastra_memory.exceptions import ProviderUnavailable
@@ -76,6 +76,7 @@ def find(search: Search, kind: Kind, *, limit: int) -> Found:
 
 
 def _by_words(search: Search, words: WordQuery, limit: int) -> list[Scored]:
+    searchable.write_pending(search.scope.condition("m"))
     return text.find_by_words(words, search.scope, limit=limit, matching=search.filter)
 
 

@@ -9,7 +9,7 @@ import yaml
 from django.db import transaction
 from django.utils import timezone
 
-from mastra_memory.cloning import MessageSelection
+from mastra_memory.choices import MessageSelection
 from mastra_memory.memory import Memory
 from mastra_memory.models import Thread
 

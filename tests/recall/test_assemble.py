@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
+from mastra_memory.choices import Include, MessageFilter
 from mastra_memory.exceptions import AccessDenied, InvalidInput, ThreadNotFound
 from mastra_memory.options import MemoryOptions
 from mastra_memory.recall import assemble
-from mastra_memory.recall.history import MessageFilter
-from mastra_memory.recall.window import Include
 from mastra_memory.values import MessagePage, StoredThread
 from tests.factories import a_message, make_thread, moment, save, some_messages, text_content
 

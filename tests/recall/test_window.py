@@ -2,7 +2,8 @@
 
 import pytest
 
-from mastra_memory.recall.window import Include, read_windows
+from mastra_memory.choices import Include
+from mastra_memory.recall.window import read_windows
 from tests.conftest import Statements
 from tests.factories import a_message, fill, make_thread, save, some_messages
 
