@@ -70,20 +70,22 @@ def _statement(
                 ORDER BY t.updated_at DESC LIMIT {MAX_TITLES}) t),
         rated AS MATERIALIZED (
             SELECT id, thread_id, created_at, sequence, length(words) AS size, {frequencies}
-            FROM (SELECT * FROM found UNION
-                SELECT top.* FROM named n CROSS JOIN LATERAL ({newest}) top) f),
-        counted AS (
-            SELECT greatest(avg(size), 1) AS size, count(*) AS found,
+            FROM (SELECT * FROM found UNION ALL
+                SELECT top.* FROM named n CROSS JOIN LATERAL ({newest}) top
+                WHERE top.id NOT IN (SELECT id FROM found)) f),
+        counted AS MATERIALIZED (
+            SELECT greatest(avg(size), 1)::float8 AS size, count(*) AS found,
                 CASE WHEN count(*) < {MAX_CANDIDATES} THEN '-infinity' ELSE min(created_at) END
                     AS oldest,
                 {", ".join(f"count(*) FILTER (WHERE tf{at} > 0) AS df{at}" for at in places)}
             FROM rated),
-        sized AS (
+        sized AS MATERIALIZED (
             SELECT c.*, greatest(c.found, (SELECT count(*) FROM (
                 SELECT 1 FROM mastra_memory_message m
-                WHERE {messages} AND m.created_at >= c.oldest LIMIT {MAX_COUNTED}) m)) AS whole
+                WHERE {messages} AND m.created_at >= c.oldest LIMIT {MAX_COUNTED}) m))::float8
+                AS whole
             FROM counted c),
-        scope AS (SELECT size, {", ".join(_rarity(at) for at in places)} FROM sized)
+        scope AS MATERIALIZED (SELECT size, {", ".join(_rarity(at) for at in places)} FROM sized)
         SELECT r.id, r.thread_id, r.created_at, r.sequence,
             ({" + ".join(_bm25(at) for at in places)})::float8 AS score
         FROM rated r CROSS JOIN scope s LEFT JOIN named n ON n.id = r.thread_id
