@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
+from django.db.models import F, Func, QuerySet, Value
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html_join
@@ -14,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import marked
+from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
 from mastra_memory.review import finding
 
@@ -84,10 +86,20 @@ def _number(count: int) -> str:
 
 
 def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
-    """The threads that hold the words; the hits stay with the request for the page to show."""
-    found = finding.find_by_words(threads, words)
+    """The threads found; the hits stay with the request for the page to show."""
+    by_meaning = request.GET.get("by") == "meaning"
+    find = finding.find_by_meaning if by_meaning else finding.find_by_words
+    try:
+        found = find(threads, words)
+    except MastraMemoryError as error:
+        messages.error(request, str(error))
+        return threads.none()
     request.found_threads = found  # type: ignore[attr-defined]
-    return threads.filter(pk__in=list(found.messages))
+    threads = threads.filter(pk__in=list(found.messages))
+    if not by_meaning or "o" in request.GET:
+        return threads
+    nearest = Func(Value(list(found.messages)), F("pk"), function="array_position")
+    return threads.order_by(nearest)
 
 
 def tag_list(names: list[str]) -> SafeString:

@@ -25,8 +25,9 @@ def start(request: HttpRequest, thread_ids: list[str], chosen: str) -> HttpRespo
         raise PermissionDenied
     if chosen not in ExportJob.Format.values:
         raise Http404
+    owner: Any = request.user
     job = ExportJob.objects.create(
-        owner=request.user,
+        owner=owner,
         format=chosen,
         thread_ids=thread_ids,
         masked=not access.may(request.user, "view_personal_data"),
@@ -42,7 +43,7 @@ def start(request: HttpRequest, thread_ids: list[str], chosen: str) -> HttpRespo
 def begin_again(request: HttpRequest) -> HttpResponseRedirect:
     """Once more for one's own export that failed, or that nobody seems to work on."""
     chosen = request.POST.get("job", "")
-    mine = ExportJob.objects.filter(owner=request.user).exclude(state=ExportJob.State.DONE)
+    mine = ExportJob.objects.filter(owner_id=request.user.pk).exclude(state=ExportJob.State.DONE)
     if chosen.isdigit() and (job := mine.filter(pk=chosen).first()):
         Memory().start_export(job.pk)
     return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
@@ -50,7 +51,7 @@ def begin_again(request: HttpRequest) -> HttpResponseRedirect:
 
 def context(request: HttpRequest) -> dict[str, Any]:
     """One's own newest exports."""
-    jobs = ExportJob.objects.filter(owner=request.user).defer("content").order_by("-pk")
+    jobs = ExportJob.objects.filter(owner_id=request.user.pk).defer("content").order_by("-pk")
     newest = list(jobs[:NEWEST])
     running = any(job.state in ("waiting", "running") for job in newest)
     return {"jobs": newest, "running": running}
@@ -58,7 +59,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
 
 def download(request: HttpRequest, pk: int) -> HttpResponse:
     """One's own finished file, unless it holds more than one may see by now."""
-    done = ExportJob.objects.filter(pk=pk, owner=request.user, state=ExportJob.State.DONE)
+    done = ExportJob.objects.filter(pk=pk, owner_id=request.user.pk, state=ExportJob.State.DONE)
     job = done.first()
     if job is None:
         raise Http404

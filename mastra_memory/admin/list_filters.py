@@ -34,6 +34,11 @@ def reviewers() -> QuerySet[Any]:
 class FilterForm(forms.Form):
     """Every filter; all may be empty."""
 
+    by = forms.ChoiceField(
+        label=_("Search by"),
+        required=False,
+        choices=[("", _("words")), ("meaning", _("meaning"))],
+    )
     resource = forms.CharField(label=_("Resource"), required=False)
     status = forms.ChoiceField(
         label=_("Status"), required=False, choices=[("", _("any")), *Review.Status.choices]

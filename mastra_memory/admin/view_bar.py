@@ -43,6 +43,9 @@ def context(request: HttpRequest) -> dict[str, Any]:
         "default_view": default,
         "filter_query": query,
         "is_everything": not query,
+        "has_filters": any(
+            request.GET.get(name) for name in FilterForm.base_fields if name != "by"
+        ),
     }
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db.models import F, Q, QuerySet
 
+from mastra_memory import searchable
 from mastra_memory.choices import MessageSelection
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review.filters import HasFailedTool

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from mastra_memory.embedding import indexing
+from mastra_memory.memory import Memory
 from mastra_memory.models import Review, ReviewNote, SavedView, Thread
 from mastra_memory.review import finding
 from mastra_memory.working_memory import save_for_resource, save_for_thread
@@ -217,3 +219,17 @@ def test_views__private_ones_stay_private(reviewer: Client, admin: Client) -> No
 def test_views__keep_filters_and_nothing_else(reviewer: Client) -> None:
     view(reviewer, save="", name="x", query="status=new&next=//evil.example&p=3")
     assert SavedView.objects.get().query == "status=new"
+
+
+def test_search__by_meaning_ranks_the_nearest_first(reviewer: Client) -> None:
+    for title, text in (
+        ("money", "I want my money back for this purchase"),
+        ("weather", "It rained the whole weekend in the mountains"),
+        ("refund", "Please refund the payment for my order"),
+    ):
+        Memory(options={"semanticRecall": True}).save_messages(
+            [a_message(make_thread(title=title), text=text)]
+        )
+    indexing.embed_pending(seconds=20)
+    assert shown(reviewer, q="reimburse the order", by="meaning")[0] == "refund"
+    assert shown(reviewer, q="rain", by="meaning")[0] == "weather"
