@@ -4,6 +4,7 @@ PostgreSQL stores neither NUL nor lone surrogates. Wherever text enters, U+FFFD 
 """
 
 import json
+import math
 from typing import Any
 
 import orjson
@@ -52,7 +53,7 @@ def _nearest_double(number: int) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise InvalidInput("A number is too large") from None
+        return math.inf if number > 0 else -math.inf  # written as null, as JavaScript does
 
 
 def loads(data: bytes) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from mastra_memory import jsontext, sql
 from mastra_memory.choices import MessageFilter
 from mastra_memory.messages import COLUMNS
+from mastra_memory.recall import history
 from mastra_memory.values import MessagePage, StoredMessage
 
 
@@ -26,7 +27,7 @@ def list_messages(
     Raises `InvalidInput` for a page or a filter that cannot be.
     """
     limit, offset = sql.page_bounds(page, per_page)
-    where = (message_filter or MessageFilter()).condition()
+    where = history.condition_of(message_filter)
     where.add("m.thread_id = ANY(%s)", [jsontext.clean_text(one) for one in thread_ids])
     if resource_id is not None:
         where.add("m.resource_id = %s", jsontext.clean_text(resource_id))

@@ -127,7 +127,8 @@ def recall(
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
     messages.sort(key=lambda message: message.place)
     of_thread = sum(message.thread_id == thread_id for message in messages)
-    has_more = read.has_more and of_thread < read.total
+    whole = choices.get("include_total", True) and of_thread >= read.total
+    has_more = read.has_more and not whole
     return replace(read, messages=messages, has_more=has_more, usage_tokens=tokens)
 
 

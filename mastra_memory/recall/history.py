@@ -29,7 +29,7 @@ def read_page(
     Raises `ThreadNotFound`, and `AccessDenied` if `resource_id` is not the owner.
     """
     limit, offset = sql.page_bounds(page, per_page)
-    where = _condition(message_filter or MessageFilter())
+    where = condition_of(message_filter)
     found = sql.hot_rows(*_statement(thread_id, where, limit, offset, newest_first, include_total))
     if not found:
         raise ThreadNotFound
@@ -46,9 +46,9 @@ def read_page(
     return MessagePage(messages, total, page, per_page, has_more)
 
 
-def _condition(wanted: MessageFilter) -> sql.Where:
+def condition_of(wanted: MessageFilter | None) -> sql.Where:
     """The filter as SQL on `m`. Raises `InvalidInput` for a bad metadata key or value."""
-    where = sql.Where()
+    where, wanted = sql.Where(), wanted or MessageFilter()
     if wanted.start is not None:
         where.add(f"m.created_at {'>' if wanted.start_exclusive else '>='} %s", wanted.start)
     if wanted.end is not None:
