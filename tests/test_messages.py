@@ -91,13 +91,13 @@ def test_save__a_thread_deleted_meanwhile_is_not_found(transactional_db: None) -
 
 
 @pytest.mark.parametrize("size", [1, 30])
-def test_save__costs_two_statements_whatever_the_number(
+def test_save__costs_one_statement_whatever_the_number(
     size: int, statements: Statements
 ) -> None:
     thread = make_thread()
     with statements() as sent:
         save([a_message(thread) for _ in range(size)])
-    assert len(sent) == 2
+    assert len(sent) == 1
 
 
 def test_save__a_large_attachment_is_stored_quickly_and_never_searched() -> None:

@@ -1,0 +1,143 @@
+"""The OpenAPI schema: complete, without a warning, and true of real answers."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.api.routes import ROUTES, Named
+from tests.calling import Answer, Api
+from tests.conftest import Person
+from tests.factories import a_message, make_record, make_thread, save
+
+BASE = "/api/memory/"
+REFUSALS = (
+    ("POST", "threads", {}, 400),
+    ("GET", "threads/nobody", None, 404),
+    ("POST", "threads", {"resourceId": "r", "threadId": "t"}, 409),
+    ("GET", "threads?page=x", None, 400),
+)
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """The schema, as the documentation page loads it."""
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
+def operation(schema: Any, key: str) -> Any:
+    """What the schema says of a route."""
+    method, path = key.split(" ", 1)
+    return schema["paths"][BASE + path.replace("<thread>", "{thread_id}")][method.lower()]
+
+
+def assert_described(schema: Any, key: str, answer: Answer) -> None:
+    """The answer is what the schema says it may be."""
+    described = operation(schema, key)["responses"][str(answer.status)]
+    shape = described["content"]["application/json"]["schema"]
+    whole = _as_json_schema(shape | {"components": schema["components"]})
+    jsonschema.validate(answer.body, whole)
+
+
+def _as_json_schema(value: Any) -> Any:
+    """OpenAPI 3.0's `nullable` in the words of JSON schema; undescribed keys are refused."""
+    if isinstance(value, list):
+        return [_as_json_schema(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _as_json_schema(part) for key, part in value.items() if key != "nullable"}
+    if value.get("type") == "object" and "properties" in value:
+        made.setdefault("additionalProperties", False)
+    return {"anyOf": [made, {"type": "null"}]} if value.get("nullable") else made
+
+
+def test_schema__is_made_without_a_warning() -> None:
+    GENERATOR_STATS.reset()
+    SchemaGenerator().get_schema(request=None, public=True)
+    assert [*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache] == []
+
+
+def test_schema__describes_every_route_and_no_other(schema: Any) -> None:
+    described = {
+        f"{method.upper()} {path.removeprefix(BASE).replace('{thread_id}', '<thread>')}"
+        for path, operations in schema["paths"].items()
+        if path.startswith(BASE)
+        for method in operations
+    }
+    assert described == set(ROUTES)
+
+
+@pytest.mark.parametrize("key", ROUTES)
+def test_schema__every_route_says_what_it_does_and_how_it_refuses(schema: Any, key: str) -> None:
+    described = operation(schema, key)
+    assert len(described["description"]) > 10
+    assert {"200", "400", "401", "403"} <= described["responses"].keys()
+    assert described["security"] and {} not in described["security"]
+    for parameter in described.get("parameters", ()):
+        assert parameter["in"] == "path" or parameter["description"]
+    for name in re.findall(r"<(\w+)>", key):
+        assert name == "thread"
+
+
+def test_schema__the_agent_is_required_where_it_is(schema: Any) -> None:
+    optional = {"GET threads", "GET threads/<thread>", "GET threads/<thread>/messages"}
+    in_body = {"POST observational-memory/buffer-status"}
+    for key in ROUTES:
+        parameters = {p["name"]: p for p in operation(schema, key).get("parameters", ())}
+        plain = key.replace("network/", "")
+        if plain not in in_body and plain != "POST threads/<thread>/transfer":
+            required = parameters["agentId"].get("required", False)
+            assert required is (plain not in optional), key
+
+
+@pytest.mark.parametrize("key", ROUTES)
+def test_schema__real_answers_are_as_described(
+    schema: Any, api: Api, memory_settings: Callable[..., None], key: str
+) -> None:
+    memory_settings(
+        OPTIONS={"workingMemory": {"enabled": True}, "observationalMemory": {"enabled": True}}
+    )
+    thread = make_thread("r", "t", title="T", metadata={"k": 1})
+    save([a_message(thread, "m", text="lighthouse"), a_message(thread, "m2", type="text")])
+    make_record(thread)
+    api.post("threads/t/working-memory", {"workingMemory": "# me"})
+    answer = ROUTES[key].send(api, key, Named("r", "t", "m"))
+    assert answer.status == 200
+    assert_described(schema, key, answer)
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status"), REFUSALS)
+def test_schema__real_refusals_are_as_described(
+    schema: Any, api: Api, method: str, path: str, body: Any, status: int
+) -> None:
+    make_thread("s", "t")
+    path, _, query = path.partition("?")
+    answer = {"GET": api.get, "POST": api.post}[method](
+        path, *([body] if method == "POST" else []), **({"query": {"page": "x"}} if query else {})
+    )
+    assert answer.status == status
+    assert_described(schema, f"{method} {path.replace('nobody', '<thread>')}", answer)
+
+
+@pytest.mark.parametrize("key", [key for key in ROUTES if key.startswith("GET")])
+def test_browsable__a_person_may_look_at_every_route(alice: Person, key: str) -> None:
+    make_thread(alice.resource_id, "t", title="<b>Trip</b>")
+    named = Named(alice.resource_id, "t", "m")
+    answer = ROUTES[key].send(alice.api, key, named, accept="text/html")
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert answer.status in (200, 400, 404) and b"<b>Trip" not in answer.raw
+
+
+def test_browsable__a_form_cannot_be_posted_as_json(alice: Person) -> None:
+    body = b"resourceId=x"
+    form = "application/x-www-form-urlencoded"
+    assert alice.api.send("POST", "threads", body, content_type=form).status == 400
+
+
+@pytest.mark.parametrize("page", ["/api/schema/", "/api/docs/"])
+def test_page__is_served(alice: Person, page: str) -> None:
+    assert alice.api.send("GET", page).status == 200
