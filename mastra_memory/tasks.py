@@ -13,7 +13,7 @@ from django.db import transaction
 from kombu.exceptions import KombuError
 
 from mastra_memory import searchable, titles
-from mastra_memory.embedding import indexing
+from mastra_memory.embedding import indexing, requests
 from mastra_memory.review import exporting
 
 logger = logging.getLogger(__name__)
@@ -26,10 +26,8 @@ COALESCE = 0.1
 _broker_back_at = 0.0
 _waiting: dict[tuple[str, tuple[Any, ...]], float] = {}
 
-
 EMBEDDING_SECONDS = 20.0
 """How long one task embeds before it leaves the rest to the next."""
-
 WORDS_AT_A_TIME = 5_000
 """How many messages one task reads the words of before it leaves the rest to the next."""
 
@@ -58,6 +56,16 @@ def generate_title(thread_id: str) -> None:
     seconds = titles.propose_title(thread_id)
     if seconds is not None:
         enqueue(generate_title, thread_id, after=seconds)
+
+
+@shared_task
+def catch_up() -> None:
+    """Ask for all work that the rows say is due, whatever became of the tasks for it."""
+    requests.give_up_lost()
+    enqueue(embed_pending)
+    enqueue(write_words)
+    for thread_id in titles.due_threads():
+        enqueue(generate_title, thread_id)
 
 
 @shared_task

@@ -17,7 +17,7 @@ from mastra_memory import sql
 from mastra_memory.embedding import embedder, passages, requests
 from mastra_memory.embedding.embedder import Vector
 from mastra_memory.embedding.requests import Claimed
-from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
+from mastra_memory.exceptions import MastraMemoryError, ProviderRefused, ProviderUnavailable
 from mastra_memory.llm import usage
 from mastra_memory.models import ModelUsage
 
@@ -47,6 +47,8 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
     done = 0
     give_up = time.monotonic() + seconds
     for model in requests.models_due():
+        if not _is_loadable(model):
+            continue
         taken = BATCH
         while taken == BATCH:
             if time.monotonic() > give_up:
@@ -54,6 +56,15 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
             taken, stored = embed_batch(model)
             done += stored
     return done, False
+
+
+def _is_loadable(model: str) -> bool:
+    try:
+        embedder.get_embedder(model)
+    except MastraMemoryError as error:
+        requests.put_off(model, str(error))
+        return False
+    return True
 
 
 def embed_batch(

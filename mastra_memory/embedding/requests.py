@@ -74,6 +74,19 @@ def put_back(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
     )
 
 
+def put_off(model: str, reason: str) -> None:
+    """Note that nothing of this model can be embedded now; try again later, as `put_back` does."""
+    known = conf.app_settings()
+    sql.execute(
+        """UPDATE mastra_memory_embeddingrequest SET error = left(%s, 2000),
+            attempts = attempts + 1, due_at = clock_timestamp()
+                + make_interval(secs => least(%s * 2 ^ attempts, %s)),
+            failed_at = CASE WHEN attempts + 1 >= %s THEN clock_timestamp() END
+        WHERE model = %s AND failed_at IS NULL AND due_at <= clock_timestamp()""",
+        [reason, FIRST_PAUSE, LONGEST_PAUSE, known.EMBEDDER_ATTEMPTS, model],
+    )
+
+
 def release(claim: uuid.UUID) -> None:
     """Give back what is still taken, for anybody to take in a second."""
     sql.execute(

@@ -119,11 +119,11 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "message embeddings",
                 "indexes": [
                     models.Index(
-                        fields=["resource_id", "model", "dimensions"],
+                        fields=["model", "dimensions", "resource_id"],
                         name="mastra_embedding_resource",
                     ),
                     models.Index(
-                        fields=["thread_id", "model", "dimensions"], name="mastra_embedding_thread"
+                        fields=["model", "dimensions", "thread_id"], name="mastra_embedding_thread"
                     ),
                 ],
             },

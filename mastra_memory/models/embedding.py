@@ -41,10 +41,10 @@ class MessageEmbedding(models.Model):
         verbose_name_plural = _("message embeddings")
         indexes = [
             models.Index(
-                fields=["resource_id", "model", "dimensions"], name="mastra_embedding_resource"
+                fields=["model", "dimensions", "resource_id"], name="mastra_embedding_resource"
             ),
             models.Index(
-                fields=["thread_id", "model", "dimensions"], name="mastra_embedding_thread"
+                fields=["model", "dimensions", "thread_id"], name="mastra_embedding_thread"
             ),
         ]
 

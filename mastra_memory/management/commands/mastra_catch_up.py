@@ -1,0 +1,44 @@
+"""Do what rows say is still to be done, when tasks were lost or no worker runs."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from mastra_memory import searchable, titles
+from mastra_memory.embedding import indexing, requests
+from mastra_memory.tasks import EMBEDDING_SECONDS, WORDS_AT_A_TIME
+
+
+class Command(BaseCommand):
+    """Safe to run at any time, beside workers, and twice."""
+
+    help = "Make the vectors, searchable words and titles that are missing."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it here and now; what failed a moment ago waits for its next attempt."""
+        self.stdout.write(f"Embedded {self.embed()} messages")
+        self.stdout.write(f"Wrote the words of {self.write_words()} messages")
+        self.stdout.write(f"Worked on {self.give_titles()} titles")
+
+    def embed(self) -> int:
+        """Make vectors until nothing is due."""
+        requests.give_up_lost()
+        total, more = 0, True
+        while more:
+            done, more = indexing.embed_pending(seconds=EMBEDDING_SECONDS)
+            total += done
+        return total
+
+    def write_words(self) -> int:
+        """Write searchable words until none is missing."""
+        total = 0
+        while done := searchable.write_pending(limit=WORDS_AT_A_TIME):
+            total += done
+        return total
+
+    def give_titles(self) -> int:
+        """Give a title to every thread that is due one."""
+        due = titles.due_threads()
+        for thread_id in due:
+            titles.propose_title(thread_id)
+        return len(due)
