@@ -18,20 +18,20 @@ def build(
     *,
     resource_id: str | None = None,
     new_messages: Sequence[StoredMessage] = (),
-    remembered: Sequence[StoredMessage] = (),
 ) -> Context:
     """Put a context together.
 
-    `remembered` are messages found by meaning: those of this thread join the history, the others
-    become a block of text. A message that is there twice is shown once, a new one among the new
-    ones. The thread need not exist yet. Raises `AccessDenied` for a thread of another resource.
+    Of the messages recalled by meaning, those of this thread join the history, the others become
+    a block of text. A message that is there twice is shown once, a new one among the new ones.
+    The thread need not exist yet. Raises `AccessDenied` for a thread of another resource.
     """
     head = Head.read(options, thread_id, resource_id)
     record = _record(options, head)
     new_ids = [message.id for message in new_messages]
     history = remembering.history(options, head, record, new_ids)
     known = {message.id for message in history} | set(new_ids)
-    found = [message for message in remembered if message.id not in known]
+    recalled = remembering.recalled(options, head, query_of(new_messages))
+    found = [message for message in recalled if message.id not in known]
     own = [message for message in found if message.thread_id == head.thread_id]
     others = [message for message in found if message.thread_id != head.thread_id]
     shown = sorted([*own, *history], key=lambda message: message.place)

@@ -1,16 +1,19 @@
 """What a context remembers of its own thread: unobserved, within the tokens, or the last."""
 
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mastra_memory import calls, jsontext, sql
-from mastra_memory.exceptions import AccessDenied
+from mastra_memory.exceptions import AccessDenied, MastraMemoryError
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.options import MemoryOptions
-from mastra_memory.recall import newest
+from mastra_memory.recall import newest, pairs, semantic, window
 from mastra_memory.recall.newest import Cursor
 from mastra_memory.values import StoredMessage
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,22 @@ def history(
         count = int(options.last_messages)
         return newest.last_messages(head.thread_id, count, without=without)
     return _within(options, head, without)
+
+
+def recalled(options: MemoryOptions, head: Head, query: str) -> list[StoredMessage]:
+    """What means the same as the query, with its neighbours; a failing search finds nothing."""
+    by_resource = semantic.spans_threads(options)
+    if not semantic.will_search(options, query) or not (head.exists or by_resource):
+        return []
+    try:
+        hits = semantic.find_hits(
+            options, query, thread_id=head.thread_id, resource_id=head.resource_id
+        )
+    except MastraMemoryError as error:
+        logger.warning("Nothing could be recalled: %s", error)
+        return []
+    found = window.read_windows(hits.windows, resource_id=head.resource_id)
+    return pairs.complete(found, resource_id=head.resource_id)
 
 
 def _within(options: MemoryOptions, head: Head, without: Collection[str]) -> list[StoredMessage]:

@@ -104,15 +104,14 @@ class AgentVerbs(Saving):
         durable: bool,
     ) -> Turn:
         """Commit what the user said; with the answer, where it was given before."""
-        thread = self._ensure_thread(thread_id, resource_id)
-        rows = turns.rows_of(
-            messages, thread_id=thread.id, resource_id=thread.resource_id, name=turn_id
-        )
-        answered = turns.find_answer(
-            thread.id, turns.answer_name([row["id"] for row in rows], turn_id)
-        )
-        shown = self._context(thread.id, thread.resource_id, rows, options)
-        return Turn(shown, self._keep(thread.id, rows, durable=durable), answered, bool(answered))
+        owner = resource_id or thread_id
+        if not self.options.read_only:
+            owner = self._ensure_thread(thread_id, resource_id).resource_id
+        rows = turns.rows_of(messages, thread_id=thread_id, resource_id=owner, name=turn_id)
+        name = turns.answer_name([row["id"] for row in rows], turn_id)
+        answered = turns.find_answer(thread_id, name)
+        shown = self._context(thread_id, resource_id, rows, options)
+        return Turn(shown, self._keep(thread_id, rows, durable=durable), answered, bool(answered))
 
     def _end_turn(self, turn: Turn, given: Said, turn_id: str | None) -> Turn:
         shown = turn.context

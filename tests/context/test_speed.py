@@ -1,0 +1,74 @@
+"""How long an agent waits for its context in a long thread."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mastra_memory import conf, sql
+from mastra_memory.embedding import embedder, indexing
+from mastra_memory.embedding.vector_index import VectorIndex
+from mastra_memory.memory import Memory
+from tests.factories import fill, make_thread
+
+MESSAGES = 20_000
+ROUNDS = 60
+BOUND = 0.025
+"""Seconds at the 95th percentile, beyond what embedding the query takes."""
+OPTIONS: dict[str, Any] = {
+    "lastMessages": 20,
+    "workingMemory": {"enabled": True},
+    "semanticRecall": {"topK": 4, "messageRange": 1, "scope": "resource"},
+}
+TOPICS = ("cats and dogs", "trains to Rome", "a broken tent", "invoices", "soup", "chess")
+
+
+def p95(measured: list[float]) -> float:
+    return sorted(measured)[int(len(measured) * 0.95)]
+
+
+def timed(work: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_context__of_twenty_thousand_messages_is_quick(
+    memory_settings: Callable[..., None],
+) -> None:
+    memory_settings()
+    thread = make_thread("ann", "t")
+    fill(thread, MESSAGES)
+    sql.execute(
+        """UPDATE mastra_memory_message SET text = said, search = to_tsvector('english', said),
+            content = jsonb_set(content, '{parts,0,text}', to_jsonb(said))
+        FROM (SELECT id, 'We spoke of ' || (%s::text[])[1 + sequence %% 6] || ', ' || text AS said
+            FROM mastra_memory_message) AS told
+        WHERE told.id = mastra_memory_message.id""",
+        [list(TOPICS)],
+    )
+    model = conf.app_settings().EMBEDDER
+    sql.execute(
+        """INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)
+        SELECT id, thread_id, resource_id, %s FROM mastra_memory_message""",
+        [model],
+    )
+    while indexing.embed_batch(model)[0]:
+        pass
+    sql.execute("ANALYZE")
+    index = VectorIndex.of(model, len(embedder.embed_query(model, ["x"]).vectors[0]))
+    index.build()
+    memory = Memory(options=OPTIONS)
+    memory.update_working_memory("t", "name: Ann")
+    queries = [f"What did we say about {TOPICS[n % len(TOPICS)]} {n}?" for n in range(ROUNDS)]
+    embedding = p95([timed(lambda q=q: embedder.embed_query(model, [q])) for q in queries])
+    taken = [
+        timed(lambda q=q: memory.context("t", resource_id="ann", new_messages=q)) for q in queries
+    ]
+    context = memory.context("t", resource_id="ann", new_messages=queries[0])
+    index.drop()
+    assert len(context.messages) > 20
+    assert p95(taken) < BOUND + embedding, f"{p95(taken) * 1000:.1f} ms"
