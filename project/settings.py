@@ -113,7 +113,8 @@ STORAGES = {
 }
 
 MASTRA_MEMORY: dict[str, Any] = {
-    "OPTIONS": {"workingMemory": {"enabled": True}},
+    "OPTIONS": {"workingMemory": {"enabled": True}, "semanticRecall": {"mode": "hybrid"}},
+    "EMBEDDER": os.environ.get("MASTRA_MEMORY_EMBEDDER") or "local/wordllama",
     "MAX_BODY_BYTES": env.number("MASTRA_MEMORY_MAX_BODY_BYTES", 20 * 1024 * 1024),
     "MAX_PER_PAGE": env.number("MASTRA_MEMORY_MAX_PER_PAGE", 1000),
     "SEARCH_LANGUAGE": os.environ.get("MASTRA_MEMORY_SEARCH_LANGUAGE") or "english",
@@ -151,7 +152,9 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_TIMEOUT = env.seconds("CELERY_BROKER_TIMEOUT", 0.05)
 CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULE: dict[str, Any] = {}
+CELERY_BEAT_SCHEDULE: dict[str, Any] = {
+    "catch up": {"task": "mastra_memory.tasks.catch_up", "schedule": 60.0},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 if CELERY_BROKER_URL.startswith("filesystem:"):
     _queue = VAR_DIR / "queue"
