@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -17,6 +17,9 @@ from mastra_memory.observational import lineage
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.values import CloneResult, StoredMessage, StoredThread
 
+MANY = 500
+"""Beyond so many messages the copies are read in batches."""
+
 _NOT_COPIED = ("clone", "workingMemory", "memoryTokenLimiter")
 
 
@@ -30,11 +33,13 @@ def clone_thread(
     selection: MessageSelection | None = None,
     memory: WorkingMemoryOptions | None = None,
     with_messages: bool = True,
+    shape: Callable[[StoredMessage], Any] | None = None,
 ) -> CloneResult:
     """Copy the thread with its messages, working memory and observations, in one transaction.
 
     Messages get new ids and keep content, order and times. Their content passes through Python
-    only when `with_messages` asks for it. Saves into the source wait meanwhile.
+    only when `with_messages` asks for it; `shape` is what the result holds in place of each, made
+    as it is read, so that nothing is held twice. Saves into the source wait meanwhile.
     Raises `ThreadNotFound` for the source, and `Conflict` when `clone_id` is taken.
     """
     clone_id = check_id(clone_id, "newThreadId") if clone_id else new_id()
@@ -42,8 +47,12 @@ def clone_thread(
         source = _locked_source(source_id)
         owner = check_id(resource_id, "resourceId") if resource_id else source.resource_id
         _insert_thread(source, clone_id, owner, title)
-        copied = _copy_messages(source.id, clone_id, owner, selection, with_messages)
-        id_map = {cells[0]: cells[1] for cells in copied}
+        id_map, messages = {}, []
+        for old, new, *rest in _copy_messages(source.id, clone_id, owner, selection, with_messages):
+            id_map[old] = new
+            if with_messages:
+                message = StoredMessage(new, clone_id, owner, *rest)
+                messages.append(shape(message) if shape else message)
         stored = _describe(source, clone_id, metadata, id_map)
         _copy_working_memory(source, clone_id, owner, memory)
         lineage.clone_head(
@@ -55,8 +64,6 @@ def clone_thread(
         )
     if memory is not None and memory.enabled and memory.scope == Scope.THREAD:
         stored = threads.get_thread(clone_id)
-    bodies = copied if with_messages else ()
-    messages = [StoredMessage(new, clone_id, owner, *rest) for _, new, *rest in bodies]
     return CloneResult(stored, id_map, messages)
 
 
@@ -89,7 +96,7 @@ def _copy_messages(
     resource_id: str,
     selection: MessageSelection | None,
     with_messages: bool,
-) -> list[sql.Row]:
+) -> Iterator[sql.Row]:
     """Old id, new id, and with the messages what else a `StoredMessage` needs, in order.
 
     Two passes over the source in the order of its index: neither sorts nor keeps what it reads.
@@ -97,7 +104,7 @@ def _copy_messages(
     """
     chosen = _selected(source_id, selection or MessageSelection())
     new_id, seed = _new_id_of("m.id"), [clone_id, _moment_prefix()]
-    sql.execute(
+    count = sql.execute(
         f"""INSERT INTO mastra_memory_message (id, thread_id, resource_id, role, type, signal,
             content, text, search, created_at, edited_at)
         SELECT {new_id}, %s, %s, m.role, m.type, m.signal, m.content, m.text, m.search,
@@ -108,11 +115,13 @@ def _copy_messages(
     _copy_vectors(source_id, seed)
     created = sql.instant("m.created_at")
     bodies = f", m.role, m.type, m.content::text, {created}, m.sequence, m.signal"
-    return sql.rows(
-        f"""SELECT m.id, {new_id}{bodies if with_messages else ""}
-        FROM {chosen} ORDER BY m.created_at, m.sequence""",
-        [*seed, *chosen.params],
-    )
+    read = f"""SELECT m.id, {new_id}{bodies if with_messages else ""}
+        FROM {chosen} ORDER BY m.created_at, m.sequence"""
+    if count <= MANY:
+        yield from sql.rows(read, [*seed, *chosen.params])
+        return
+    with sql.streamed(read, [*seed, *chosen.params]) as rows:
+        yield from rows
 
 
 def _copy_vectors(source_id: str, seed: Sequence[str]) -> None:

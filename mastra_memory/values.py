@@ -1,7 +1,7 @@
 """The plain values that the facade answers with: rows as they were read, JSON parsed on demand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -113,7 +113,8 @@ class CloneResult:
     thread: StoredThread
     message_id_map: dict[str, str]
     """Id in the source to id in the clone, in the order of the conversation."""
-    messages: Sequence[StoredMessage] = ()
+    messages: list[Any] = field(default_factory=list)
+    """`StoredMessage`, or what was asked for in place of each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """What every viewset of the memory API shares: JSON in and out, the caller, the agent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import orjson
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import IsAuthenticated
@@ -28,6 +28,10 @@ from mastra_memory.exceptions import (
 from mastra_memory.memory import Memory
 from mastra_memory.sql import MAX_PAGE
 from mastra_memory.values import StoredThread
+
+
+LARGE_ANSWER = 1024 * 1024
+"""Lists beyond so many bytes are sent piece by piece."""
 
 
 class JsonRenderer(BaseRenderer):
@@ -109,6 +113,17 @@ class MemoryViewSet(ViewSet):
             return HttpResponse(orjson.dumps(data), content_type=JsonRenderer.media_type)
         return Response(data)
 
+    def answer_with_list(self, data: dict[str, Any], name: str, items: list[bytes]) -> Any:
+        """A 200 with this JSON and a list of JSON texts, which is used up.
+
+        A large one is sent piece by piece, so that it is held in memory only once.
+        """
+        plain = isinstance(self.request.accepted_renderer, JsonRenderer)
+        if plain and sum(map(len, items)) > LARGE_ANSWER:
+            pieces = _pieces(orjson.dumps(data), name, items)
+            return StreamingHttpResponse(pieces, content_type=JsonRenderer.media_type)
+        return self.answer({**data, name: [orjson.Fragment(item) for item in items]})
+
     def memory(self) -> Memory:
         """The memory of the agent named by `agentId`, which a write needs.
 
@@ -137,3 +152,12 @@ class MemoryViewSet(ViewSet):
     def largest_page(self) -> int:
         """How many rows this caller may ask for at once; scoped callers have a limit."""
         return conf.app_settings().MAX_PER_PAGE if self.caller.is_scoped else MAX_PAGE
+
+
+def _pieces(data: bytes, name: str, items: list[bytes]) -> Iterator[bytes]:
+    yield data[:-1] + b',"%b":[' % name.encode()
+    items.reverse()
+    while items:
+        some = b",".join([items.pop() for _ in range(min(100, len(items)))])
+        yield some + b"," if items else some
+    yield b"]}"

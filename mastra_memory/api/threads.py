@@ -114,14 +114,13 @@ class ThreadViewSet(MemoryViewSet):
             title=body.get("title", ""),
             metadata=body.get("metadata"),
             selection=_selection(body.get("options") or {}),
+            shape=wire.message_json,
         )
-        return self.answer(
-            {
-                "thread": wire.thread(result.thread, bare=True),
-                "messageIdMap": result.message_id_map,
-                "clonedMessages": [wire.message(message) for message in result.messages],
-            }
-        )
+        facts = {
+            "thread": wire.thread(result.thread, bare=True),
+            "messageIdMap": result.message_id_map,
+        }
+        return self.answer_with_list(facts, "clonedMessages", result.messages)
 
     @extend_schema(
         request=serializers.TransferThread, responses=doc.answers(serializers.Thread, 404)
