@@ -6,9 +6,10 @@ BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # One test process for every core; TESTS narrows `make test` to a file or a test.
 WORKERS ?= auto
 TESTS ?= tests
+BROWSER_MODULES := tests/browser/node_modules
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint conformance bench clean
+.PHONY: help run test lint conformance bench browser screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -32,6 +33,16 @@ conformance: $(INSTALLED) ## Hold the API against recorded Mastra answers (SCENA
 
 bench: $(INSTALLED) ## Measure against a real Mastra server (BENCH_JSON, PEER_DIR)
 	$(PYTHON) -m benchmarks
+
+browser: $(INSTALLED) $(BROWSER_MODULES) ## Walk through the admin in Chromium (CHROMIUM=path)
+	$(PYTHON) -m pytest -m browser tests/browser
+
+screenshots: $(INSTALLED) $(BROWSER_MODULES) ## Make the pictures in docs/screenshots
+	$(PYTHON) -m pytest -m browser tests/browser/screenshots.py
+
+$(BROWSER_MODULES): tests/browser/package-lock.json
+	cd tests/browser && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 clean: ## Remove the virtual environment and caches; var/ with your data stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -191,7 +191,7 @@ class ThreadPages(MemoryAdmin):
         if isinstance(outcome, str):
             messages.success(request, _("Saved. You can take this back under History."))
             return HttpResponseRedirect(conversation.address(thread.pk, at=outcome))
-        return self._page(request, thread, "edit", **outcome)
+        return self._page(request, thread, "edit", crumb=outcome["heading"], **outcome)
 
     def memory_view(self, request: HttpRequest, object_id: str, pk: int) -> HttpResponseBase:
         """Save or restore a working memory of the thread or its resource."""
@@ -218,7 +218,8 @@ class ThreadPages(MemoryAdmin):
         thread = self._thread(request, object_id)
         if not access.may(request.user, "export_thread"):
             raise PermissionDenied
-        return self._page(request, thread, "print", **conversation.whole(request, thread))
+        printed = conversation.whole(request, thread)
+        return self._page(request, thread, "print", crumb=_("Print"), **printed)
 
     def exports_view(self, request: HttpRequest) -> HttpResponseBase:
         """One's own exports, with their progress."""

@@ -1,0 +1,154 @@
+"""`make screenshots`: every page with the sample conversations, light, dark and narrow, into docs/.
+
+Run by pytest for its server and database; not one of the tests.
+"""
+
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import F
+from pytest_django.live_server_helper import LiveServer
+
+from mastra_memory.models import (
+    Criterion,
+    ExportJob,
+    Message,
+    ObservationalRecord,
+    Review,
+    Thread,
+    WorkingMemory,
+)
+from mastra_memory.review import desk, exporting, notes, rubric, views
+from project import samples
+from tests.browser.conftest import Person, SignIn, make_user
+
+DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
+LIST = "/admin/mastra_memory/thread/"
+TENT, REFUND = "sample-broken-tent-pole", "sample-refund-denied"
+KINDS = {
+    "light": {"viewport": {"width": 1360, "height": 900}},
+    "dark": {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"},
+    "narrow": {"viewport": {"width": 390, "height": 844}, "has_touch": True},
+}
+
+
+@pytest.fixture
+def team(live_server: LiveServer) -> None:
+    """A team at work on the sample conversations."""
+    samples.load()
+    for thread in Thread.objects.all():
+        indexing.index_thread(thread.pk)
+    people = [make_user(name, "reviewer") for name in ("ana", "ben", "chloe")]
+    lead = make_user("lena", "lead")
+    _add_rubric()
+    _review([*people, lead], random.Random(5))
+    for pk, tag in (
+        (REFUND, "refund"),
+        (REFUND, "escalated"),
+        (TENT, "warranty"),
+        ("sample-api-401", "developer"),
+        ("sample-webhook-signature", "developer"),
+    ):
+        desk.add_tag([pk], tag, by=people[0])
+    ordered = Message.objects.filter(thread_id=TENT).order_by("created_at", "sequence")
+    answer = ordered[3]
+    good = "Good: checks the batch before it promises anything."
+    notes.add_note(TENT, good, by=people[0], message_id=answer.pk)
+    notes.add_note(TENT, "Ask logistics whether batch 7 is still in stock.", by=people[1])
+    views.save_view(lead, "Urgent and open", "priority=3&status=in_review", shared=True)
+    views.save_view(lead, "Developers, failed tools", "tag=developer&tool_errors=yes")
+    ObservationalRecord.objects.create(
+        scope="thread",
+        thread_id=TENT,
+        resource_id=Thread.objects.get(pk=TENT).resource_id,
+        active_observations="* 🔴 Pole of a Fjell 3 (F-20418) split on the first night\n"
+        "* 🟡 Prefers a replacement to a refund\n* 🟢 Moved to Lipowa 12, Kraków",
+    )
+    ids = list(Thread.objects.values_list("pk", flat=True))
+    job = ExportJob.objects.create(owner=lead, format="csv", thread_ids=ids, masked=False)
+    exporting.run(job.pk)
+    ExportJob.objects.create(
+        owner=lead, format="jsonl", thread_ids=ids * 90, state="running", done=640, masked=False
+    )
+
+
+def _add_rubric() -> None:
+    Criterion.objects.create(
+        name="Helpfulness", help_text="Did the customer get what they needed?", position=1
+    )
+    Criterion.objects.create(name="Tone", kind="choice", choices="warm\nneutral\ncold", position=2)
+    Criterion.objects.create(name="Policy followed", kind="yes_no", position=3)
+
+
+def _review(people: list[User], luck: random.Random) -> None:
+    statuses = ["in_review", "resolved", "resolved", "waiting", "in_review", "flagged", "resolved"]
+    for place, pk in enumerate(Thread.objects.order_by("pk").values_list("pk", flat=True)):
+        if pk == "sample-hello-only":
+            continue
+        person = people[place % len(people)]
+        desk.change_reviews(
+            [pk],
+            by=person,
+            status=statuses[place % len(statuses)],
+            assignee_id=person.pk,
+            priority=luck.choice([1, 1, 1, 2, 3, 0]),
+        )
+        for criterion in Criterion.objects.all():
+            for scorer in people[:2]:
+                values = [value for value, _label in criterion.answers]
+                answer = luck.choice(values[-2:] if criterion.kind == "number" else values[:2])
+                rubric.save_scores(pk, {criterion.pk: answer}, by=scorer)
+    for review in Review.objects.filter(status="resolved"):
+        hours = timedelta(hours=luck.randint(1, 20))
+        Review.objects.filter(pk=review.pk).update(
+            resolved_at=Thread.objects.filter(pk=review.pk)
+            .annotate(moment=F("updated_at") + hours)
+            .values("moment")
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("team")
+def test_screenshots(sign_in: SignIn, kind: str) -> None:
+    """Take the pictures; a page that does not come, or complains, is a failure."""
+    lena = sign_in("lena", "lead", **KINDS[kind])
+    desk.change_reviews([TENT], by=lena.user, assignee_id=lena.user.pk, status="in_review")
+    memory = WorkingMemory.objects.filter(thread=None).first()
+    message = Message.objects.filter(thread_id=TENT).order_by("created_at", "sequence")[2]
+    pages = {
+        "list": f"{LIST}?all=1",
+        "search": f"{LIST}?q=refund",
+        "meaning": f"{LIST}?q=luggage+and+hiking&by=meaning",
+        "filters": f"{LIST}?status=resolved&tool_errors=yes",
+        "conversation": f"{LIST}{TENT}/change/",
+        "tool-error": f"{LIST}sample-webhook-signature/change/",
+        "edit-message": f"{LIST}{TENT}/edit/message/?message={message.pk}",
+        "edit-metadata": f"{LIST}{TENT}/edit/metadata/",
+        "team": f"{LIST}team/",
+        "exports": f"{LIST}exports/",
+        "print": f"{LIST}{TENT}/print/",
+        "working-memory": f"/admin/mastra_memory/workingmemory/{memory.pk}/change/",  # type: ignore[union-attr]
+    }
+    for name, path in pages.items():
+        assert lena.open(path).status == 200, path
+        _take(lena, name, kind)
+    lena.open_thread(TENT)
+    lena.page.get_by_role("button", name="Keyboard keys").click()
+    _take(lena, "keys", kind)
+    lena.open(f"{LIST}?all=1")
+    lena.page.locator("#action-toggle").check() if kind != "narrow" else lena.page.locator(
+        ".action-select"
+    ).first.check()
+    lena.page.get_by_label("Action:").select_option(label="Assign to…")
+    lena.page.get_by_role("button", name="Go").click()
+    _take(lena, "bulk", kind)
+    assert lena.faults == []
+
+
+def _take(person: Person, name: str, kind: str) -> None:
+    DOCS.mkdir(parents=True, exist_ok=True)
+    person.page.wait_for_load_state("networkidle")
+    person.page.screenshot(path=DOCS / f"{name}-{kind}.png")
