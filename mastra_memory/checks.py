@@ -1,11 +1,25 @@
-"""System checks: what is wrong with the settings, told at start-up."""
+"""System checks: what is wrong with the settings and the vectors, told at start-up."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core import checks
+from django.db import DatabaseError, router
 
-from mastra_memory import conf
-from mastra_memory.exceptions import AgentNotFound, InvalidInput, MemoryNotConfigured
+from mastra_memory import conf, sql
+from mastra_memory.embedding import embedder, inventory
+from mastra_memory.embedding.vector_index import TABLE, VectorIndex
+from mastra_memory.exceptions import (
+    AgentNotFound,
+    InvalidInput,
+    MastraMemoryError,
+    MemoryNotConfigured,
+)
+from mastra_memory.models import MessageEmbedding
+
+PGVECTOR = (0, 8)
+"""The oldest version that goes on scanning an index until enough of it is in the scope."""
+PROBE = "probe"
 
 
 @checks.register("mastra_memory")
@@ -33,3 +47,103 @@ def _faulty_options() -> list[tuple[str, str]]:
         except InvalidInput as error:
             faults.append((f"agent {agent_id}" if agent_id else "OPTIONS", str(error)))
     return faults
+
+
+@checks.register("mastra_memory")
+def check_metric(**_: Any) -> list[checks.CheckMessage]:
+    """A metric that pgvector does not know."""
+    try:
+        VectorIndex.of("", 1)
+    except InvalidInput as error:
+        return [checks.Error(str(error), id="mastra_memory.E003")]
+    return []
+
+
+@checks.register(checks.Tags.database)
+def check_vectors(databases: Sequence[str] | None = None, **_: Any) -> list[checks.CheckMessage]:
+    """An old pgvector, vectors that the embedder cannot be compared with, a missing index.
+
+    Runs with `check --database default` and before `migrate`, not when a web server starts.
+    """
+    if router.db_for_write(MessageEmbedding) not in (databases or ()):
+        return []
+    try:
+        return _check_version() or [*_check_lengths(), *_check_index()]
+    except DatabaseError:
+        return []  # there is no database, or it is not migrated yet
+
+
+def _check_version() -> list[checks.CheckMessage]:
+    found = sql.row("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+    if found is None or tuple(map(int, found[0].split(".")[:2])) >= PGVECTOR:
+        return []
+    return [
+        checks.Error(
+            f"The PostgreSQL extension vector has version {found[0]}, 0.8 or newer is needed.",
+            hint="Update pgvector on the server, then run: ALTER EXTENSION vector UPDATE;",
+            id="mastra_memory.E004",
+        )
+    ]
+
+
+def _check_lengths() -> list[checks.CheckMessage]:
+    """Whether the embedder's vectors are as long as those that are stored of it."""
+    stored = inventory.lengths()
+    model = conf.app_settings().EMBEDDER
+    if not stored:
+        return []
+    try:
+        used = embedder.get_embedder(model)
+        made = embedder.embed_query(model, [PROBE]).dimensions if used.is_local else None
+    except MastraMemoryError as error:
+        return [checks.Error(f"EMBEDDER: {error}", id="mastra_memory.E005")]
+    if model not in stored:
+        return [_nothing_yet(model, made, stored)]
+    if made is None and len(stored[model]) == 1:
+        return []
+    wrong = [length for length in stored[model] if length != made]
+    if not wrong:
+        return []
+    return [
+        checks.Error(
+            f"{model} makes vectors of {made or stored[model][-1]} dimensions, but stored are also "
+            f"vectors of {wrong[0]} dimensions, which are never compared with them.",
+            hint="Run `manage.py mastra_embed --again` to make all vectors anew.",
+            id="mastra_memory.E006",
+        )
+    ]
+
+
+def _nothing_yet(model: str, made: int | None, stored: dict[str, list[int]]) -> checks.CheckMessage:
+    others = ", ".join(f"{name} ({lengths[-1]} dimensions)" for name, lengths in stored.items())
+    own = f"{model} ({made} dimensions)" if made else model
+    return checks.Warning(
+        f"Recall by meaning uses {own}, of which no vectors are stored yet; there are vectors of "
+        f"{others}.",
+        hint="Run `manage.py mastra_embed` to make them.",
+        id="mastra_memory.W007",
+    )
+
+
+def _check_index() -> list[checks.CheckMessage]:
+    """Whether many vectors of the embedder are stored without an index."""
+    known = conf.app_settings()
+    found: list[checks.CheckMessage] = []
+    for dimensions in inventory.lengths().get(known.EMBEDDER, []):
+        index = VectorIndex.of(known.EMBEDDER, dimensions)
+        if index.kind is None or index.is_ready():
+            continue
+        counted = sql.row(
+            f"SELECT count(*) FROM (SELECT 1 FROM {TABLE} WHERE {index.condition} LIMIT %s) e",
+            [known.EXACT_SEARCH_LIMIT + 1],
+        )
+        if counted and counted[0] > known.EXACT_SEARCH_LIMIT:
+            found.append(
+                checks.Warning(
+                    f"More than {known.EXACT_SEARCH_LIMIT} vectors of {known.EMBEDDER} are stored "
+                    "without an index; searches in large scopes compare them all.",
+                    hint="Run `manage.py mastra_embed`.",
+                    id="mastra_memory.W008",
+                )
+            )
+    return found

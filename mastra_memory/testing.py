@@ -1,11 +1,16 @@
-"""Fakes for tests, ours and those of host projects: a text model that says what you want."""
+"""Fakes for tests, ours and those of host projects: a text model and an embedder."""
 
-from collections.abc import Callable
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
 from mastra_memory import llm
+from mastra_memory.embedding import embedder
+from mastra_memory.embedding.embedder import Embedded, Vector
 
 Answer = str | BaseException | Callable[[llm.Request], Any]
 """A text, an exception to raise, or a function of the request; a value where one is asked for."""
@@ -39,6 +44,67 @@ class FakeLLM:
 
     def __enter__(self) -> Self:
         self._block.enter_context(llm.use(self))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._block.close()
+
+
+class FakeEmbedder:
+    """Makes all vectors in this process while its block runs, and counts what it is asked.
+
+    Texts that share words have similar vectors; `known` gives some texts vectors of your own, and
+    `error` is raised instead of answering:
+
+        with FakeEmbedder(dimensions=8) as model:
+            ...
+        assert model.texts == ["I like tea"]
+    """
+
+    passage_bytes = 1_000
+    batch_size = 100
+    is_local = True
+
+    def __init__(
+        self,
+        *,
+        dimensions: int = 64,
+        known: Mapping[str, Vector] | None = None,
+        tokens_each: int = 0,
+        error: BaseException | None = None,
+    ) -> None:
+        self.dimensions = dimensions
+        self.known = dict(known or {})
+        self.tokens_each = tokens_each
+        self.error = error
+        self.texts: list[str] = []
+        """What was embedded to be found, in order."""
+        self.queries: list[str] = []
+        """What was embedded to find something."""
+        self._block = ExitStack()
+
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        """Vectors of the texts."""
+        if self.error is not None:
+            raise self.error
+        (self.queries if query else self.texts).extend(texts)
+        vectors = [self.known.get(text) or self._of_words(text) for text in texts]
+        return Embedded(vectors, self.tokens_each * len(texts))
+
+    def _of_words(self, text: str) -> list[float]:
+        vector = [0.0] * self.dimensions
+        for word in re.findall(r"\w+", text.lower()) or [""]:
+            vector[hashlib.sha256(word.encode()).digest()[0] % self.dimensions] += 1.0
+        length = math.hypot(*vector)
+        return [part / length for part in vector]
+
+    def __enter__(self) -> Self:
+        self._block.enter_context(embedder.use(self))
         return self
 
     def __exit__(

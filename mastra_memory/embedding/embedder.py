@@ -98,7 +98,7 @@ def _custom(path: str) -> Embedder:
     return made if isinstance(made, Embedder) else FunctionEmbedder(made)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FunctionEmbedder:
     """An embedder made of a function of a list of texts that answers a list of vectors."""
 

@@ -41,7 +41,5 @@ class WordLlamaEmbedder:
         # Texts of like length beside each other: within a group all are padded to the longest.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         made = self._model.embed([texts[index] for index in order], batch_size=GROUP)
-        vectors = [None] * len(texts)
-        for place, index in enumerate(order):
-            vectors[index] = made[place]
-        return Embedded(vectors)
+        places = sorted(range(len(texts)), key=order.__getitem__)
+        return Embedded([made[place] for place in places])

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic_ai import exceptions as theirs
 from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, infer_embedding_model
+from pydantic_ai.providers import Provider
 
 from mastra_memory.embedding.embedder import Embedded
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
@@ -47,7 +49,7 @@ class ProviderEmbedder:
                 list(texts), input_type="query" if query else "document"
             )
 
-    def _model(self, kind: str, provider: object) -> EmbeddingModel:
+    def _model(self, kind: str, provider: Provider[Any]) -> EmbeddingModel:
         spoken = "openai" if kind == "openai-chat" else kind
         name = self.name.partition("/")[2]
         return infer_embedding_model(f"{spoken}:{name}", provider_factory=lambda _: provider)

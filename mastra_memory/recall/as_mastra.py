@@ -95,9 +95,8 @@ def _shown(
     messages: Sequence[StoredMessage], recalled: int, span: tuple[int, int]
 ) -> list[SearchHit]:
     thread_ids = list({message.thread_id for message in messages})
-    titles = dict(
-        sql.rows("SELECT id, title FROM mastra_memory_thread WHERE id = ANY(%s)", [thread_ids])
-    )
+    titled = "SELECT id, title FROM mastra_memory_thread WHERE id = ANY(%s)"
+    titles = {cells[0]: cells[1] for cells in sql.rows(titled, [thread_ids])}
     around = _contexts(thread_ids, recalled, span)
     return [
         SearchHit(

@@ -9,7 +9,7 @@ from mastra_memory.options import MemoryOptions, SemanticRecall
 from mastra_memory.search import searching
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.scored import Scored
-from mastra_memory.search.searching import Search
+from mastra_memory.search.searching import Kind, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def find_hits(
         threshold=chosen.threshold,
         catch_up=not options.read_only,
     )
-    kind = "hybrid" if chosen.mode == "hybrid" else "semantic"
+    kind: Kind = "hybrid" if chosen.mode == "hybrid" else "semantic"
     found = searching.find(search, kind, limit=chosen.top_k)
     windows = [
         Include(id=scored.id, before=chosen.before, after=chosen.after) for scored in found.scored

@@ -62,4 +62,4 @@ def _neighbours(message_ids: Sequence[str]) -> list[tuple[str, Scored]]:
         WHERE one.id = ANY(%s)""",
         [list(message_ids)],
     )
-    return [(cells[0], Scored(*cells[1:], score=0.0)) for cells in found]
+    return [(cells[0], Scored(*cells[1:], 0.0)) for cells in found]
