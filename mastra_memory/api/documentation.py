@@ -35,6 +35,11 @@ READ_MEMORY = [AGENT, RESOURCE, MEMORY_CONFIG]
 MEMORY_MODE = OpenApiParameter(
     "mode", str, enum=["replace", "merge"], description="`merge`: as the agent's tool writes."
 )
+CONTEXT = [
+    *READ_MEMORY,
+    parameter("query", "What the user just said: the new message, and what is searched for."),
+    parameter("newMessages", "JSON list of new messages, where there is more than a text."),
+]
 METADATA_MODE = OpenApiParameter(
     "metadataMode", str, enum=["replace", "merge"], description="What becomes of other keys."
 )

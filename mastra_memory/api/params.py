@@ -86,15 +86,15 @@ class Params:
         if len(given) > 1:
             raise fault(name, "expected one value, received several")
         try:
-            return jsontext.clean(orjson.loads(given[0]))
+            return jsontext.clean(orjson.loads(str(given[0])))
         except (orjson.JSONDecodeError, UnicodeEncodeError):
-            return jsontext.clean_text(given[0])
+            return jsontext.clean_text(str(given[0]))
 
     def bracketed(self, name: str) -> dict[str, str]:
         """`name[key]=value` pairs, values as text; deeper brackets are ignored."""
         start = f"{name}["
         return {
-            key[len(start) : -1]: jsontext.clean_text(self.query[key])
+            key[len(start) : -1]: jsontext.clean_text(str(self.query[key]))
             for key in self.query
             if key.startswith(start) and key.endswith("]") and "[" not in key[len(start) :]
         }
@@ -103,6 +103,15 @@ class Params:
         """A JSON object, None when absent."""
         value = self.json(name)
         return None if value is _ABSENT else _object(value, name)
+
+    def json_list(self, name: str) -> list[Any]:
+        """A JSON list, empty when absent."""
+        value = self.json(name)
+        if value is _ABSENT:
+            return []
+        if not isinstance(value, list):
+            raise fault(name, "expected a list")
+        return value
 
     def metadata(self) -> dict[str, Any] | None:
         """The metadata filter of a thread list: JSON, or brackets with text values."""

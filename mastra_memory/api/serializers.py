@@ -174,6 +174,12 @@ class RestoreWorkingMemory(Body):
     memoryConfig = JsonObject(required=False)
 
 
+class ReadContext(Body):
+    newMessages = serializers.ListField(required=False)
+    resourceId = Text(required=False)
+    memoryConfig = JsonObject(required=False)
+
+
 class BufferStatus(Body):
     agentId = Text(blank=False)
     resourceId = Text(required=False)
@@ -315,6 +321,26 @@ class Status(serializers.Serializer[Any]):
 
 class Config(serializers.Serializer[Any]):
     config = JsonObject(allow_null=True)
+
+
+class ContextBlock(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(
+        ["workingMemory", "observations", "remembered", "history", "new"]
+    )
+    text = Text(required=False)
+    messageIds = serializers.ListField(child=Text(), required=False)
+    tokens = Whole()
+
+
+class Context(serializers.Serializer[Any]):
+    threadId = Text()
+    resourceId = Text()
+    systemMessage = Text(allow_null=True)
+    messages = Message(many=True)
+    blocks = ContextBlock(many=True)
+    tokens = Whole()
+    hasObservations = serializers.BooleanField()
+    omRecord = JsonObject(allow_null=True)
 
 
 class Success(serializers.Serializer[Any]):

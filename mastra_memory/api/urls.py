@@ -8,6 +8,7 @@ from typing import Any
 
 from django.urls import URLPattern, path, register_converter
 
+from mastra_memory.api.context import ContextViewSet
 from mastra_memory.api.messages import MessageViewSet
 from mastra_memory.api.observational import ObservationalMemoryViewSet
 from mastra_memory.api.search import SearchViewSet
@@ -75,6 +76,7 @@ urlpatterns = [
         "restore-working-memory",
         post="restore",
     ),
+    _route(f"{_THREAD}/context", ContextViewSet, "context", get="retrieve", post="read"),
     _route(_THREAD, ThreadViewSet, "thread", **_ONE),
     _route("search", SearchViewSet, "search", get="list"),
     _route("save-messages", MessageViewSet, "save-messages", post="save"),

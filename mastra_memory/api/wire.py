@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 
 from mastra_memory import times
+from mastra_memory.context import Block, Context
 from mastra_memory.models import ObservationalRecord, ObservationChunk
 from mastra_memory.values import (
     ContextMessage,
@@ -18,6 +19,8 @@ from mastra_memory.values import (
 )
 
 Json = dict[str, Any]
+
+_KINDS = {"working_memory": "workingMemory"}
 
 
 def thread(value: StoredThread, *, bare: bool = False) -> Json:
@@ -133,6 +136,29 @@ def revision_page(page: RevisionPage) -> Json:
         "perPage": page.per_page,
         "hasMore": page.has_more,
     }
+
+
+def context(value: Context) -> Json:
+    """What goes in front of a model; messages once, the blocks name them."""
+    return {
+        "threadId": value.thread_id,
+        "resourceId": value.resource_id,
+        "systemMessage": value.system_message,
+        "messages": [message(one) for one in value.messages],
+        "blocks": [_block(block) for block in value.blocks],
+        "tokens": value.tokens,
+        "hasObservations": value.has_observations,
+        "omRecord": value.record and record(value.record),
+    }
+
+
+def _block(block: Block) -> Json:
+    shown: Json = {"kind": _KINDS.get(block.kind, block.kind), "tokens": block.tokens}
+    if block.text:
+        shown["text"] = block.text
+    if block.messages:
+        shown["messageIds"] = [one.id for one in block.messages]
+    return shown
 
 
 def record(value: ObservationalRecord) -> Json:

@@ -48,12 +48,17 @@ def rows_of(
     """
     if isinstance(given, str | Mapping | StoredMessage):
         given = [given]
-    rows = [row_of(one, thread_id, resource_id, role) for one in given]
-    for index, row in enumerate(rows):
+    rows = []
+    for index, one in enumerate(given):
+        if not isinstance(one, str | Mapping | StoredMessage):
+            reason = "is neither text nor a message"
+            raise InvalidInput(f"messages.{index} {reason}", [Issue(f"messages.{index}", reason)])
+        row = row_of(one, thread_id, resource_id, role)
         if row["threadId"] != thread_id:
             reason = "is of another thread"
             raise InvalidInput(f"messages.{index} {reason}", [Issue(f"messages.{index}", reason)])
         row["id"] = row.get("id") or _id(thread_id, name, index)
+        rows.append(row)
     return rows
 
 

@@ -79,6 +79,8 @@ ROUTES = {
     "POST threads/<thread>/working-memory": Route(body=WHOSE | {"workingMemory": "changed"}),
     "GET threads/<thread>/working-memory/revisions": Route(WHOSE),
     "POST threads/<thread>/working-memory/restore": Route(body=WHOSE | {"version": 1}),
+    "GET threads/<thread>/context": Route(WHOSE | {"query": "what is it"}),
+    "POST threads/<thread>/context": Route(body=WHOSE | {"newMessages": ["what is it"]}),
     "GET observational-memory": Route(ABOUT),
     "POST observational-memory/buffer-status": Route(body=ABOUT | {"agentId": "test-agent"}),
     **THREADS,

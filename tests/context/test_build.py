@@ -295,7 +295,7 @@ def test_context__statements_whatever_the_length(statements: Any) -> None:
     with statements() as sent:
         shown = memory.context("t", resource_id="ann", new_messages="Message 7")
     assert "remembered" in kinds(shown)
-    assert len(sent) == 7, sent
+    assert len(sent) == 6, sent
     plain = Memory(options={**WM, "lastMessages": 20})
     with statements() as sent:
         plain.context("t", resource_id="ann", new_messages="Message 7")

@@ -1,5 +1,6 @@
 """History limited by tokens: groups stay whole, and what is left out stays left out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,7 +32,8 @@ def cursor() -> Any:
 
 
 @pytest.fixture(autouse=True)
-def thread(db: None) -> None:
+def thread(db: None, memory_settings: Callable[..., None]) -> None:
+    memory_settings()
     make_thread("ann", "t")
 
 
