@@ -198,7 +198,7 @@ def _describe(
     inherited = {k: v for k, v in (source.metadata or {}).items() if k not in _NOT_COPIED}
     origin = {"sourceThreadId": source.id, "clonedAt": times.to_wire(times.now())}
     if id_map:
-        origin["lastMessageId"] = next(reversed(id_map))
+        origin["lastMessageId"] = next(reversed(list(id_map)))
     whole = {**_with_mapped_cursor(inherited, id_map), **(metadata or {}), "clone": origin}
     found = sql.row(
         f"""UPDATE mastra_memory_thread t SET metadata = %s::jsonb WHERE t.id = %s

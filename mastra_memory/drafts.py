@@ -88,7 +88,7 @@ def draft_message(index: int, message: Mapping[str, Any], *, strip: bool) -> Dra
         raise InvalidInput(f"role {reason}", [Issue("role", reason)])
     content: parts.Content | None = parts.normalise(message)
     content_json = jsontext.dumps(content)
-    if strip and parts.may_hold_working_memory(content_json):
+    if content and strip and parts.may_hold_working_memory(content_json):
         content = parts.without_working_memory(content)
         content_json = jsontext.dumps(content)
     if content is None or not (content["parts"] or content.get("content")):

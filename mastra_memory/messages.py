@@ -110,8 +110,12 @@ def _store(drafts: Sequence[Draft]) -> list[sql.Row]:
 def _reason_of_refusal(drafts: Sequence[Draft]) -> MastraMemoryError:
     """Why a batch could not be stored, told by what stands in the database."""
     statement = "SELECT id, resource_id FROM mastra_memory_{} WHERE id = ANY(%s)"
-    threads = dict(sql.rows(statement.format("thread"), [[draft.thread_id for draft in drafts]]))
-    messages = dict(sql.rows(statement.format("message"), [[draft.id for draft in drafts]]))
+    threads: dict[str, str] = dict(
+        sql.rows(statement.format("thread"), [[draft.thread_id for draft in drafts]])
+    )
+    messages: dict[str, str] = dict(
+        sql.rows(statement.format("message"), [[draft.id for draft in drafts]])
+    )
     for draft in drafts:
         if draft.thread_id not in threads:
             return ThreadNotFound(f"Thread not found: {draft.thread_id}")
@@ -228,9 +232,7 @@ def ids_of(given: Sequence[str | Mapping[str, Any]]) -> list[str]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InvalidInput("expected a list of message ids", [Issue("messageIds", "not a list")])
     found = [item.get("id") if isinstance(item, Mapping) else item for item in given]
-    for index, message_id in enumerate(found):
-        keys.check_id(message_id, f"messageIds.{index}")
-    return found
+    return [keys.check_id(known, f"messageIds.{index}") for index, known in enumerate(found)]
 
 
 def delete_messages(message_ids: Iterable[str]) -> int:

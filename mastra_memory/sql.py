@@ -64,7 +64,8 @@ def hot_rows(statement: str, params: Params = ()) -> list[Row]:
     not, for the sake of connection poolers).
     """
     with connection.cursor() as cursor:
-        cursor.cursor = ServerBindingCursor(connection.connection)
+        bound_by_server: Any = ServerBindingCursor
+        cursor.cursor = bound_by_server(connection.connection)
         cursor.execute(statement, params)
         return cursor.fetchall()
 
@@ -96,6 +97,6 @@ class Where:
 def streamed(statement: str, params: Params = (), *, batch: int = 500) -> Iterator[Iterable[Row]]:
     """Rows read in batches through a server-side cursor, so that memory stays small."""
     with transaction.atomic(), connection.chunked_cursor() as cursor:
-        cursor.itersize = batch
+        cursor.cursor.itersize = batch
         cursor.execute(statement, params)
         yield cursor

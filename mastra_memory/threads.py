@@ -188,7 +188,8 @@ def update_thread(
     """
     thread_id = jsontext.clean_text(thread_id)
     memory, kept = working_memory.taken_out(metadata)
-    changes, params = [f"updated_at = {LATER}"], []
+    changes = [f"updated_at = {LATER}"]
+    params: list[Any] = []
     if title is not None:
         title = jsontext.clean_text(title)
         changes.append("title = %s, title_source = %s")

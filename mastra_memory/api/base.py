@@ -101,7 +101,7 @@ class MemoryViewSet(ViewSet):
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return errors.handle
 
-    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         # With a slash in it the id was a guess: there is no such path.
         if "/" in kwargs.get(self.thread_kwarg, ""):
             raise ThreadNotFound("Not found")

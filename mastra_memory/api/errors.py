@@ -50,11 +50,10 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
 
 
 def _of_framework(error: drf.APIException) -> Response:
-    headers = {}
-    if getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = error.auth_header
-    if getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(error.wait))
+    challenge, wait = getattr(error, "auth_header", None), getattr(error, "wait", None)
+    headers = {"WWW-Authenticate": challenge} if challenge else {}
+    if wait:
+        headers["Retry-After"] = str(int(wait))
     detail = error.detail
     text = detail if isinstance(detail, str) else "Invalid request"
     body: dict[str, Any] = {"error": str(text)}

@@ -1,5 +1,7 @@
 """Observational memory over HTTP: the record, its history, waiting for what is prepared."""
 
+from typing import Any
+
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -30,7 +32,7 @@ class ObservationalMemoryViewSet(MemoryViewSet):
             offset=self.params.whole("offset", 0),
             limit=self.params.whole("limit", 5, minimum=1),
         )
-        body = {"record": wire.record(record) if record else None}
+        body: dict[str, Any] = {"record": wire.record(record) if record else None}
         if history:
             body["history"] = [wire.record(value) for value in history]
         return self.answer(body)
@@ -57,7 +59,7 @@ class ObservationalMemoryViewSet(MemoryViewSet):
 
     def _about(
         self, memory: Memory, named: str | None, thread_id: str | None, purpose: str
-    ) -> dict[str, str | None]:
+    ) -> dict[str, Any]:
         """What the record is about; a thread must belong to the resource named."""
         resource_id = self.caller.owner(named)
         if resource_id is None:

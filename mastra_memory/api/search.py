@@ -1,5 +1,7 @@
 """Search over HTTP: by words, by meaning, or both."""
 
+from typing import Any
+
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -26,7 +28,7 @@ class SearchViewSet(MemoryViewSet):
         """
         memory = self.memory()
         query, named = self.params.required("searchQuery"), self.params.required("resourceId")
-        search_type = self.params.text("searchType")
+        search_type: Any = self.params.text("searchType")
         if search_type not in (None, *SEARCH_TYPES):
             raise fault("searchType", f"expected one of {', '.join(SEARCH_TYPES)}")
         resource_id = self.caller.resource_id or named

@@ -13,6 +13,7 @@ from mastra_memory import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.models.fields import new_id
+from mastra_memory.models.observational_record import ObservationalRecordQuerySet
 from mastra_memory.options import merge
 
 _RANGE = re.compile(r'range="([^":]+):([^":]+)"')
@@ -28,7 +29,7 @@ def records_of(
     return records.about_resource(resource_id) if resource_id else records.none()
 
 
-def _with_chunks(records: QuerySet[ObservationalRecord]) -> QuerySet[ObservationalRecord]:
+def _with_chunks(records: ObservationalRecordQuerySet) -> ObservationalRecordQuerySet:
     in_order = ObservationChunk.objects.order_by("position")
     return records.prefetch_related(Prefetch("chunks", in_order))
 
