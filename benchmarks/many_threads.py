@@ -32,9 +32,7 @@ def _sentences() -> list[str]:
     made = random.Random(7)
     weights = [1 / (n + 1) for n in range(len(WORDS))]
     return [
-        " ".join(
-            [*made.choices(WORDS, weights, k=made.randint(6, 24)), f"w{made.randrange(RARE)}"]
-        )
+        " ".join([*made.choices(WORDS, weights, k=made.randint(6, 24)), f"w{made.randrange(RARE)}"])
         for _ in range(SENTENCES)
     ]
 

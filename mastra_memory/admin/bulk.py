@@ -8,7 +8,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as __
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -39,7 +39,7 @@ def _status_action(status: str, label: Any) -> Callable[..., Any]:
 def _ids(request: HttpRequest, threads: QuerySet[Thread], limit: int = LIMIT) -> list[str]:
     ids = list(threads.order_by("-updated_at", "-pk").values_list("pk", flat=True)[: limit + 1])
     if len(ids) > limit:
-        told = __("Only the newest %d of these conversations were taken.")
+        told = gettext("Only the newest %d of these conversations were taken.")
         messages.warning(request, told % limit)
     return ids[:limit]
 
@@ -83,8 +83,8 @@ class BulkActions:
         """Ask for a person, then assign."""
         if "chosen" not in request.POST:
             people = [(str(user.pk), user.get_username()) for user in reviewers()]
-            choices = [("", __("nobody")), *people]
-            return self._ask(request, threads, "assign", __("Assign to…"), choices=choices)
+            choices = [("", gettext("nobody")), *people]
+            return self._ask(request, threads, "assign", gettext("Assign to…"), choices=choices)
         chosen = request.POST["chosen"]
         person = reviewers().filter(pk=chosen).first() if chosen.isdigit() else None
         ids = _ids(request, threads)
@@ -97,7 +97,7 @@ class BulkActions:
         """Ask for a tag, then put it on."""
         if "chosen" not in request.POST:
             known = list(Tag.objects.values_list("name", flat=True)[:200])
-            return self._ask(request, threads, "tag", __("Add a tag…"), known=known)
+            return self._ask(request, threads, "tag", gettext("Add a tag…"), known=known)
         _tell(
             request, desk.add_tag(_ids(request, threads), request.POST["chosen"], by=request.user)
         )
@@ -108,7 +108,7 @@ class BulkActions:
         """Ask for a format, then begin."""
         if "chosen" not in request.POST:
             choices = ExportJob.Format.choices
-            return self._ask(request, threads, "export", __("Export…"), choices=choices)
+            return self._ask(request, threads, "export", gettext("Export…"), choices=choices)
         ids = _ids(request, threads, EXPORT_LIMIT)
         return export_page.start(request, ids, request.POST["chosen"])
 

@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
-from django.utils.translation import gettext as __
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import (
@@ -98,7 +98,7 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
     def action_checkbox(self, obj: Any) -> Any:
         """Django's own says the title as it is stored."""
         name = harmless(getattr(obj, "shown_title", ""))[:200] or obj.pk
-        label = __("Select this conversation: %s") % name
+        label = gettext("Select this conversation: %s") % name
         attributes = {"class": "action-select", "aria-label": label}
         box = forms.CheckboxInput(attributes, lambda value: False)
         return box.render(ACTION_CHECKBOX_NAME, str(obj.pk))

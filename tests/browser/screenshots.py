@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import F
 from pytest_django.live_server_helper import LiveServer
 
+from mastra_memory.embedding import indexing
 from mastra_memory.models import (
     Criterion,
     ExportJob,
@@ -39,8 +40,7 @@ KINDS = {
 def team(live_server: LiveServer) -> None:
     """A team at work on the sample conversations."""
     samples.load()
-    for thread in Thread.objects.all():
-        indexing.index_thread(thread.pk)
+    indexing.embed_pending(seconds=60)
     people = [make_user(name, "reviewer") for name in ("ana", "ben", "chloe")]
     lead = make_user("lena", "lead")
     _add_rubric()
