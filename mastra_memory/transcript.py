@@ -46,7 +46,7 @@ def lines_of(messages: Iterable[StoredMessage]) -> Iterator[Line]:
     }
     for place, (message, piece, at) in enumerate(read):
         if not isinstance(piece, pieces.ToolCall):
-            yield Line(at, _label(message.role, piece), piece)
+            yield Line(at, _label(message, piece), piece)
             continue
         if not piece.id or piece.id not in told:
             told.add(piece.id)
@@ -76,15 +76,17 @@ def _moment(part: Any) -> datetime | None:
         return None
 
 
-def _label(role: str, piece: pieces.Piece) -> str:
+def _label(message: StoredMessage, piece: pieces.Piece) -> str:
     match piece:
         case pieces.Reasoning():
             return "Reasoning"
         case pieces.File():
-            return "Image" if piece.mime_type.startswith("image/") else "File"
+            part = message.content["parts"][piece.index]
+            is_image = part["type"] == "image" or piece.mime_type.startswith("image/")
+            return "Image" if is_image else "File"
         case pieces.Source():
             return "Source"
-    return role.capitalize()
+    return message.role.capitalize()
 
 
 # For a title

@@ -2,16 +2,22 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from mastra_memory import context, turns
+from mastra_memory import context, summaries, threads, turns
 from mastra_memory.context import Context
 from mastra_memory.memory.base import Options, for_async
 from mastra_memory.memory.saving import Saving
+from mastra_memory.recall import newest
+from mastra_memory.summaries import Summary
 from mastra_memory.turns import Given, Row, Turn
 from mastra_memory.values import StoredMessage
+
+SUMMARY_PAGE = 100
 
 Said = Given | Iterable[Given]
 """One message or several: texts, messages in any of Mastra's forms, or messages as read."""
@@ -130,4 +136,39 @@ class AgentVerbs(Saving):
         with transaction.atomic(durable=durable):
             return self._save(turns.reconciled(thread_id, rows), strip=True).messages
 
+    def summarize_thread(
+        self,
+        thread_id: str,
+        *,
+        resource_id: str | None = None,
+        last_messages: int | None = None,
+        max_input_tokens: int = summaries.MAX_INPUT_TOKENS,
+        **choices: Any,
+    ) -> Summary:
+        """Notes on a thread, read from its end as far as fits; see `summaries.summarize`.
+
+        Raises `ThreadNotFound`, `AccessDenied`, `ProviderUnavailable` and `ProviderRefused`.
+        """
+        thread = threads.get_thread(thread_id, resource_id=resource_id)
+        found = islice(newest.stream(thread.id, page_size=SUMMARY_PAGE), last_messages)
+        told = summaries.fitting(found, max_input_tokens)
+        return summaries.summarize(told, thread_id=thread.id, **choices)
+
+    def summarize_conversation(
+        self,
+        messages: Said,
+        *,
+        thread_id: str | None = None,
+        resource_id: str | None = None,
+        **choices: Any,
+    ) -> Summary:
+        """Notes on these messages, which are neither read from anywhere nor stored."""
+        nowhere = thread_id or resource_id or "conversation"
+        rows = turns.rows_of(messages, thread_id=nowhere, resource_id=resource_id or nowhere)
+        return summaries.summarize(
+            turns.shown(rows), thread_id=thread_id, resource_id=resource_id, **choices
+        )
+
     acontext = for_async(context)
+    asummarize_thread = for_async(summarize_thread)
+    asummarize_conversation = for_async(summarize_conversation)

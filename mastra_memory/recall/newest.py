@@ -168,7 +168,7 @@ def within(
     used = tokens.counter()
     kept: list[StoredMessage] = []
     spent = tokens.PER_LIST
-    for group in _groups(_stream(thread_id, without)):
+    for group in _groups(stream(thread_id, without=without)):
         if cursor is not None and cursor.leaves_out(group[-1]):
             break
         if most is not None and len(kept) + len(group) > most:
@@ -180,11 +180,14 @@ def within(
     return Cut(kept[::-1], None)
 
 
-def _stream(thread_id: str, without: Collection[str]) -> Iterator[StoredMessage]:
+def stream(
+    thread_id: str, *, without: Collection[str] = (), page_size: int = PAGE
+) -> Iterator[StoredMessage]:
+    """The whole thread, newest first, read in pages as far as somebody listens."""
     before: StoredMessage | None = None
-    while page := read_newest(thread_id, PAGE, before=before, without=without):
+    while page := read_newest(thread_id, page_size, before=before, without=without):
         yield from page
-        if len(page) < PAGE:
+        if len(page) < page_size:
             return
         before = page[-1]
 
