@@ -5,6 +5,7 @@ followed by its working memory, messages and observations, and the observations 
 Revisions keep their texts, not their authors; work in progress is not part of it.
 """
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -89,15 +90,11 @@ def export(selection: Selection, write: Write, after_thread: Callable[[], None])
 
 
 def _line(value: Any) -> bytes:
-    return orjson.dumps(value, default=_json, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _moment(moment: datetime | None) -> str | None:
     return None if moment is None else times.to_wire(moment)
-
-
-def _json(value: Any) -> Any:
-    raise TypeError(f"{type(value).__name__} has no place in an export")
 
 
 def _thread(thread: ThreadRow) -> bytes:
@@ -197,8 +194,12 @@ def _record(record: ObservationalRecord) -> bytes:
 
 
 def _fields(row: ObservationalRecord | ObservationChunk, names: Sequence[str]) -> dict[str, Any]:
-    values = ((name, getattr(row, name)) for name in names)
-    return {
-        camel_keys({name: None}).popitem()[0]: _moment(v) if isinstance(v, datetime) else v
-        for name, v in values
-    }
+    return {camel_keys({name: None}).popitem()[0]: _field(getattr(row, name)) for name in names}
+
+
+def _field(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return _moment(value)
+    if isinstance(value, dict | list):  # whole numbers may be too large for orjson
+        return orjson.Fragment(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return value

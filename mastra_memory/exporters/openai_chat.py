@@ -50,7 +50,8 @@ def chat_of(message: MessageRow, numbers: Iterator[int]) -> Iterator[Chat]:
     if message.role == "user":
         yield {"role": "user", "content": _with_pictures(content, found, "\n\n".join(texts))}
         return
-    chat: Chat = {"role": "assistant", "content": "\n\n".join(texts)}
+    nothing = None if calls else ""
+    chat: Chat = {"role": "assistant", "content": "\n\n".join(texts) or nothing}
     if calls:
         chat["tool_calls"] = [_call(call_id, call) for call_id, call in calls]
     yield chat

@@ -130,7 +130,7 @@ def _parents(messages: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]
     if any(given.values()):
         return given
     names = list(messages)
-    return dict(zip(names, [None, *names[:-1]], strict=True))
+    return dict(zip(names, [None, *names], strict=False))
 
 
 def _newest(messages: Mapping[str, Mapping[str, Any]]) -> str | None:

@@ -78,9 +78,11 @@ def _scalar(kind: int, text: str) -> Any:
     raise ValueError(f"unknown type {kind}")
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | float:
+    """The number; beyond 64 bits the nearest double, as everywhere in this app."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
-    return sign * int(digits, 16 if digits[:2].lower() == "0x" else 10)
+    number = sign * int(digits, 16 if digits[:2].lower() == "0x" else 10)
+    return number if -(2**63) <= number < 2**64 else float(number)
 
 
 def _unescaped(text: str) -> str:

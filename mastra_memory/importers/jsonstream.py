@@ -20,6 +20,7 @@ LONGEST = 64 << 20
 
 _EXCERPT = 500
 _TOO_LONG = f"longer than {LONGEST >> 20} MB"
+_MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n,"
 _TOKEN = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)|[\[\]{}]', re.DOTALL)
 _REST_OF_STRING = re.compile(rb'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)', re.DOTALL)
@@ -47,27 +48,32 @@ def split(stream: Readable) -> Iterator[RawRecord]:
     """The elements of the array that the stream holds, or its lines, or its values one by one."""
     head = _first(stream)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        yield RawRecord(1, head[:200], "the file is UTF-16; UTF-8 is needed")
+        yield RawRecord(1, head[:_EXCERPT], "the file is UTF-16; UTF-8 is needed")
     elif head.startswith(b"["):
         yield from _elements(stream, head, depth=1)
-    elif _is_one_value(head.partition(b"\n")[0]):
+    elif any(map(_is_record, head.split(b"\n"))):
         yield from _lines(stream, head)
     else:
         yield from _elements(stream, head, depth=0)
 
 
 def _first(stream: Readable) -> bytes:
-    """The beginning, without a byte order mark and blanks, and long enough for a whole line."""
+    """The beginning, without a byte order mark and blanks: some lines, at least one."""
     head = b""
-    while b"\n" not in head.lstrip() and len(head) < LONGEST:
-        chunk, fault = _read(stream)
-        head += chunk
-        if not chunk or fault or head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+    while len(head) < CHUNK or (b"\n" not in head and len(head) < LONGEST):
+        chunk, _ = _read(stream)
+        if not chunk:
             break
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        head += chunk
+        if head.removeprefix(_MARK).lstrip().startswith(b"["):
+            break
+    return head.removeprefix(_MARK).lstrip()
 
 
-def _is_one_value(line: bytes) -> bool:
+def _is_record(line: bytes) -> bool:
+    """Whether the line is an object by itself; one line of an indented file never is."""
+    if not line.startswith(b"{"):
+        return False
     try:
         orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -89,8 +95,8 @@ def _lines(stream: Readable, rest: bytes) -> Iterator[RawRecord]:
         *lines, rest = rest.split(b"\n")
         for line in lines:
             number += 1
-            if too_long:
-                yield RawRecord(number, too_long, _TOO_LONG)
+            if too_long or len(line) > LONGEST:
+                yield RawRecord(number, too_long or line[:_EXCERPT], _TOO_LONG)
                 too_long = b""
             elif line.strip():
                 yield RawRecord(number, line)
@@ -108,11 +114,13 @@ def _elements(stream: Readable, chunk: bytes, *, depth: int) -> Iterator[RawReco
     """Values at this depth of brackets, as they end."""
     splitter = _Splitter(depth)
     number, fault = 0, ""
-    while chunk:
+    more = True
+    while more:
         for data, reason in splitter.feed(chunk):
             number += 1
             yield RawRecord(number, data, reason)
         chunk, fault = _read(stream)
+        more = bool(chunk)
     rest = splitter.rest()
     if rest or fault or splitter.is_open:
         if splitter.is_open and not fault:

@@ -101,7 +101,8 @@ class Loader:
             if not _blames_a_row(error):
                 raise
             if len(rows) == 1:
-                self._refuse(rows[0].item, f"the database refuses it: {_first_line(error)}")
+                reason = f"the database refuses it: {type(error.__cause__).__name__}"
+                self._refuse(rows[0].item, reason, str(error).partition("\n")[0])
                 return
             half = len(rows) // 2
             self._store(rows[:half])
@@ -116,8 +117,9 @@ class Loader:
             else:
                 self._tally.count(kind_of(verdict.row.item), verdict.outcome)
 
-    def _refuse(self, item: Storable, reason: str) -> None:
-        self._tally.leave_out(LeftOut(kind_of(item), "refused", item.where, reason))
+    def _refuse(self, item: Storable, reason: str, detail: str = "") -> None:
+        left_out = LeftOut(kind_of(item), "refused", item.where, reason, detail)
+        self._tally.leave_out(left_out, understood=True)
 
 
 def _stored(rows: Sequence[Row], update: bool) -> Iterator[Verdict]:
@@ -139,7 +141,3 @@ def _thread_of(row: Row) -> str | None:
 
 def _blames_a_row(error: Exception) -> bool:
     return str(getattr(error.__cause__, "sqlstate", "") or "").startswith(_OF_A_ROW)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

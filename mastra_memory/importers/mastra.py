@@ -6,7 +6,7 @@ from typing import Any
 from mastra_memory import jsontext, parts, working_memory
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import mastra_observations, shapes
-from mastra_memory.importers.mastra_rows import Refused, moment_of
+from mastra_memory.importers.mastra_rows import Refused, json_of, moment_of
 from mastra_memory.importers.port import (
     ImportedMessage,
     ImportedThread,
@@ -94,7 +94,7 @@ def _thread(store: Store, owner: Owner, row: Row, where: str) -> Iterator[Item]:
 
 def _metadata(store: Store, value: Any) -> tuple[dict[str, Any] | None, list[Item]]:
     try:
-        metadata = store.json(value)
+        metadata = json_of(store, value)
         jsontext.dumps(metadata)
     except (ValueError, InvalidInput):
         return None, [Remark("threads whose metadata cannot be read came without it")]
@@ -124,7 +124,7 @@ def _resources(store: Store, owner: Owner) -> Iterator[Item]:
             {store.moment("updatedAt", columns)} AS updated_at
         FROM {{mastra_resources}} ORDER BY id"""
     ):
-        if row["metadata"] not in (None, "", {}):
+        if _metadata(store, row["metadata"])[0]:
             yield Remark("resources have metadata, for which there is no place here")
         if row["workingMemory"]:
             yield _resource(owner, row)
@@ -151,7 +151,7 @@ def _messages(store: Store, owner: Owner) -> Iterator[Item]:
         f"""SELECT m.id, m.thread_id, m.content, m.role, m.type, {created_at} AS created_at,
             m."resourceId", t.id AS known_thread, t."resourceId" AS thread_resource
         FROM {{mastra_messages}} m LEFT JOIN {{mastra_threads}} t ON t.id = m.thread_id
-        ORDER BY m.thread_id, m."createdAt", m.id"""
+        ORDER BY m.thread_id, m."createdAt", m.{store.insertion_order}"""
     ):
         yield from _message(owner, row)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mastra_memory.importers import shapes
-from mastra_memory.importers.mastra_rows import Refused, moment_of, moment_or_none
+from mastra_memory.importers.mastra_rows import Refused, json_of, moment_of, moment_or_none
 from mastra_memory.importers.port import ImportedRecord, Item, LeftOut, Owner, Remark, derived_id
 from mastra_memory.importers.stores import Row, Store
 
@@ -205,9 +205,8 @@ def _legacy_chunk(store: Store, row: Row) -> Mapping[str, Any]:
 
 
 def _json(store: Store, value: Any) -> Any:
-    """What a column of JSON says, None for what cannot be read; `config` is text in both stores."""
+    """What a column of JSON says, None for what cannot be read."""
     try:
-        found = store.json(value)
+        return json_of(store, value)
     except ValueError:
         return None
-    return shapes.json_or_none(found) if isinstance(found, str) else found

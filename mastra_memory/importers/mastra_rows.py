@@ -1,10 +1,12 @@
 """What the rows of Mastra's tables have in common."""
 
 from datetime import datetime
+from typing import Any
 
 from mastra_memory import times
 from mastra_memory.exceptions import MastraMemoryError
-from mastra_memory.importers.stores import Row
+from mastra_memory.importers import shapes
+from mastra_memory.importers.stores import Row, Store
 
 
 class Refused(MastraMemoryError):
@@ -22,3 +24,13 @@ def moment_of(row: Row, column: str) -> datetime:
 def moment_or_none(row: Row, column: str) -> datetime | None:
     """The moment in the column, None where it is empty. Raises `Refused` for what is no moment."""
     return None if row.get(column) in (None, "") else moment_of(row, column)
+
+
+def json_of(store: Store, value: Any) -> Any:
+    """What a column of JSON says. Raises `ValueError` for what is none.
+
+    Mastra writes some objects as the text of their JSON, inside of JSON.
+    """
+    found = store.json(value)
+    inner = shapes.json_or_none(found) if isinstance(found, str) else None
+    return found if inner is None else inner

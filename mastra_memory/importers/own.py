@@ -90,11 +90,12 @@ def _items(owner: Owner, record: Mapping[str, Any], where: str) -> Iterator[Item
 
 
 def _thread(owner: Owner, record: Mapping[str, Any], where: str) -> ImportedThread:
+    title = shapes.text(record.get("title"))
     return ImportedThread(
         id=shapes.text(record.get("id")),
         resource_id=_resource(owner, record),
-        title=shapes.text(record.get("title")),
-        title_source=shapes.text(record.get("titleSource")),
+        title=title,
+        title_source=shapes.text(record.get("titleSource", "manual" if title else "")),
         metadata=_object_or_none(record, "metadata"),
         clone_source_id=shapes.text(record.get("cloneSourceId")) or None,
         created_at=_moment(record, "createdAt"),

@@ -25,7 +25,7 @@ class ImportedThread:
     id: str
     resource_id: str
     title: str = ""
-    title_source: str = "manual"
+    title_source: str = ""
     metadata: Mapping[str, Any] | None = None
     clone_source_id: str | None = None
     created_at: datetime
@@ -99,8 +99,9 @@ class LeftOut:
     outcome: Literal["joined", "skipped", "refused"]
     where: str
     reason: str
-    excerpt: str = ""
-    """How the record begins, for whoever reads the report."""
+    """Why, in words that many records may share."""
+    detail: str = ""
+    """How the record begins, or what else helps whoever reads the report."""
 
 
 @dataclass(frozen=True, slots=True)

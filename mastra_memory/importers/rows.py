@@ -24,6 +24,8 @@ from mastra_memory.importers.port import (
 from mastra_memory.keys import check_id
 from mastra_memory.models import Message, ObservationalRecord, ObservationChunk, Scope, Thread
 
+_TITLE_SOURCES = frozenset(Thread.TitleSource.values)
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -89,16 +91,10 @@ def _thread(item: ImportedThread) -> Row:
         id=check_id(item.id, "id"),
         resource_id=check_id(item.resource_id, "resourceId"),
         title=jsontext.clean_text(item.title),
-        title_source=_title_source(item),
+        title_source=item.title_source if item.title_source in _TITLE_SOURCES else "manual",
         clone_source_id=None if source is None else check_id(source, "cloneSourceId"),
     )
     return Row(clean, "" if item.metadata is None else jsontext.dumps(item.metadata))
-
-
-def _title_source(item: ImportedThread) -> str:
-    if not item.title:
-        return ""
-    return item.title_source if item.title_source in Thread.TitleSource.values else "manual"
 
 
 def _message(item: ImportedMessage) -> Row:

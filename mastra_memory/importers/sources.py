@@ -64,6 +64,8 @@ def open_source(target: str, *, format: str = AUTO, schema: str = "public") -> I
 
     Raises `InvalidInput` when it cannot be opened or is of no known format.
     """
+    if not target:
+        raise InvalidInput("The source has no name")
     if target.startswith(("postgresql://", "postgres://")):
         _check_format(format, "an address of PostgreSQL")
         with stores.open_postgres(target, schema) as postgres:

@@ -8,7 +8,9 @@ from typing import Any, Protocol
 
 import psycopg
 from psycopg import sql
+from psycopg.types.json import set_json_loads
 
+from mastra_memory import jsontext
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import jsonb
 
@@ -19,6 +21,9 @@ Row = dict[str, Any]
 
 class Store(Protocol):
     """A database of Mastra's. Statements name tables as `{mastra_threads}`."""
+
+    insertion_order: str
+    """The column that orders messages of one moment: as they came, or as Mastra lists them."""
 
     def columns(self, table: str) -> frozenset[str]:
         """The table's columns, nothing for a table that is not there."""
@@ -35,6 +40,8 @@ class Store(Protocol):
 
 class PostgresStore:
     """A schema of a PostgreSQL database, as it was when the reading began."""
+
+    insertion_order = "id"
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str) -> None:
         self._connection = connection
@@ -70,6 +77,8 @@ class PostgresStore:
 
 class SqliteStore:
     """A LibSQL file."""
+
+    insertion_order = "rowid"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -116,11 +125,16 @@ def open_postgres(url: str, schema: str) -> Iterator[PostgresStore]:
     connection.read_only = True
     try:
         with connection:
+            set_json_loads(_loads, connection)
             connection.execute("SET TIME ZONE 'UTC'")
             connection.execute("SET datestyle = 'ISO'")
             yield PostgresStore(connection, schema)
     except psycopg.Error as error:
         raise InvalidInput(f"The database cannot be read: {_first_line(error)}") from None
+
+
+def _loads(data: str | bytes) -> Any:
+    return jsontext.loads(data.encode() if isinstance(data, str) else bytes(data))
 
 
 def _first_line(error: Exception) -> str:

@@ -60,7 +60,7 @@ def _copy(rows: Sequence[Row]) -> None:
         cursor.execute(_TABLE)
         cursor.execute("TRUNCATE mastra_import")  # there may be an outer transaction
         cursor.execute("SET LOCAL work_mem = '64MB'")  # sort the batch in memory
-        with cursor.copy(_COPY) as copy:
+        with connection.wrap_database_errors, cursor.copy(_COPY) as copy:
             for place, row in enumerate(rows):
                 item = cast(ImportedMessage, row.item)
                 signal = parts.signal_type(item.role, item.content)

@@ -10,6 +10,8 @@ from mastra_memory.importers.port import Kind, LeftOut, Outcome, Remark
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+REASONS = 30
+"""So many reasons are told apart; a source may be wrong in endless ways."""
 
 
 class Tally:
@@ -21,24 +23,35 @@ class Tally:
         self._reasons: Counter[tuple[str, Kind, str]] = Counter()
         self._remarks: Counter[str] = Counter()
         self._report = report
+        self.understood = 0
+        """How many records could be read, stored or not."""
 
     def count(self, kind: Kind, outcome: Outcome, number: int = 1) -> None:
         """So many more."""
         self._counts[kind, outcome] += number
+        self.understood += number
 
-    def leave_out(self, left_out: LeftOut) -> None:
-        """One more that is not stored by itself, for a reason."""
+    def leave_out(self, left_out: LeftOut, *, understood: bool = False) -> None:
+        """One more that is not stored by itself, for a reason.
+
+        `understood` says of a refused one that it could be read.
+        """
         self.count(left_out.kind, left_out.outcome)
+        if left_out.outcome == "refused" and not understood:
+            self.understood -= 1
         if left_out.outcome == "joined":
             return
-        self._reasons[left_out.outcome, left_out.kind, left_out.reason] += 1
+        reason = (left_out.outcome, left_out.kind, left_out.reason)
+        if reason not in self._reasons and len(self._reasons) >= REASONS:
+            reason = (left_out.outcome, left_out.kind, "other reasons")
+        self._reasons[reason] += 1
         if self._report:
             line = {
                 "outcome": left_out.outcome,
                 "kind": left_out.kind,
                 "where": left_out.where,
                 "reason": left_out.reason,
-                "excerpt": left_out.excerpt,
+                "detail": left_out.detail,
             }
             self._report.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
@@ -53,11 +66,6 @@ class Tally:
     def read(self, kind: Kind) -> int:
         """How many there were."""
         return sum(self._counts[kind, outcome] for outcome in OUTCOMES)
-
-    @property
-    def taken(self) -> int:
-        """How many records were good for something."""
-        return sum(n for (_, outcome), n in self._counts.items() if outcome != "refused")
 
     @property
     def left_out(self) -> int:

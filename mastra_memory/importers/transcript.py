@@ -129,6 +129,7 @@ class Transcript:
             id=self.thread_id,
             resource_id=self.resource_id,
             title=title,
+            title_source="manual" if title else "",
             metadata=metadata,
             clone_source_id=clone_source_id,
             created_at=created_at or self._start,

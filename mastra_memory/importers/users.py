@@ -29,13 +29,13 @@ class UserWatch:
 def keys_of_users(resource_ids: Iterable[str]) -> set[str]:
     """Those that are the primary key of a user."""
     users = get_user_model()
-    candidates = {}
+    keys = []
     for resource_id in resource_ids:
         try:
-            candidates[users._meta.pk.clean(resource_id, None)] = resource_id
+            key = users._meta.pk.clean(resource_id, None)
         except (ValidationError, ValueError):
             continue
-    if not candidates:
-        return set()
-    found = users._default_manager.filter(pk__in=list(candidates)).values_list("pk", flat=True)
-    return {candidates[key] for key in found if str(key) == candidates[key]}
+        if str(key) == resource_id:  # not `007`
+            keys.append(key)
+    found = users._default_manager.filter(pk__in=keys) if keys else users._default_manager.none()
+    return {str(key) for key in found.values_list("pk", flat=True)}

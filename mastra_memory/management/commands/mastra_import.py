@@ -89,7 +89,7 @@ class Command(BaseCommand):
             self.stderr.write("Stopped. Run the same command again to import the rest.")
             raise SystemExit(INTERRUPTED) from None
         self._conclude(tally, options, time.monotonic() - started)
-        if not tally.taken:
+        if not tally.understood:
             raise CommandError("Nothing could be read.")
 
     def _warn(self, resource_id: str) -> None:

@@ -1,0 +1,204 @@
+"""Our own format: what goes out comes back the same."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mastra_memory import sql, working_memory
+from mastra_memory.exporters import jsonl
+from mastra_memory.exporters.selection import Selection, one_moment
+from mastra_memory.importers.port import Owner
+from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemoryRevision
+from tests.factories import (
+    a_message,
+    make_chunk,
+    make_record,
+    make_thread,
+    moment,
+    save,
+    some_messages,
+)
+from tests.importers.importing import load, outcomes
+
+pytestmark = pytest.mark.django_db
+
+TABLES = ("thread", "workingmemory", "observationalrecord")
+
+
+def exported(selection: Selection | None = None) -> bytes:
+    written: list[bytes] = []
+    with one_moment():
+        jsonl.export(selection or Selection(), written.append, lambda: None)
+    return b"".join(written)
+
+
+def lines(selection: Selection | None = None) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in exported(selection).splitlines()]
+
+
+def kinds(found: Sequence[dict[str, Any]]) -> list[str]:
+    return [line["kind"] for line in found]
+
+
+def erase() -> None:
+    for table in TABLES:
+        sql.execute(f"DELETE FROM mastra_memory_{table}")
+    assert not Message.objects.exists() and not WorkingMemoryRevision.objects.exists()
+
+
+def everything() -> None:
+    """At least one row of each kind, with odd values everywhere."""
+    odd: dict[str, Any] = {"ü": ["☃", None, 1.5, -0.0, 1e22, {"deep": []}], "": "\u2028\ufffd\\u0000"}
+    first = make_thread("alice", "t/1 ☃", title='A "title"\n', metadata={"k": odd})
+    tool = {"toolCallId": "c", "toolName": "f", "state": "result", "args": {}, "result": [1]}
+    content = {
+        "format": 2,
+        "parts": [{"type": "tool-invocation", "toolInvocation": tool}, {"type": "x", **odd}],
+        "metadata": odd,
+        "content": "words",
+    }
+    save([a_message(first, "m1", at=0, content=content, role="assistant", type="text")])
+    save(some_messages(first, 5, prefix="tie", createdAt="2024-01-01T00:00:00.001Z"))
+    save([a_message(first, "late", content="x", createdAt="9999-12-31T23:59:59.999Z")])
+    Message.objects.filter(pk="tie2").update(edited_at=moment(0.5))
+    second = make_thread("alice", "t2")
+    Thread.objects.filter(pk="t2").update(
+        clone_source_id=first.id, metadata=None, title_source="", created_at=moment(0.001)
+    )
+    make_thread("bob", "t3", metadata={})
+    working_memory.save_for_thread(first.id, "alice", "of the thread", source="agent")
+    working_memory.save_for_resource("alice", "old", source="api")
+    working_memory.save_for_resource("alice", "new\n# ü", source="api")
+    working_memory.save_for_resource("bob", "cleared", source="api")
+    working_memory.save_for_resource("bob", "", source="api")
+    make_record(first, active_observations="old", config={"_overrides": {"a": 1}})
+    record = make_record(
+        first,
+        generation_count=1,
+        origin_type="reflection",
+        active_observations="noted ü",
+        observed_message_ids=["m1"],
+        last_observed_at=moment(1.234),
+        last_buffered_at_time=moment(2.345),
+        buffered_reflection="short",
+        buffered_reflection_tokens=0,
+        reflected_observation_line_count=3,
+        total_tokens_observed=2**40,
+        observed_timezone="Europe/Vienna",
+        metadata={"k": odd},
+    )
+    make_chunk(record, 0, hints={"currentTask": "x"}, message_ids=["m1"])
+    make_chunk(record, 1, message_ids=[])
+    make_record(resource_id="carol")
+    make_record(second)
+
+
+def test_export__comes_back_the_same_to_the_byte(tmp_path: Path) -> None:
+    everything()
+    before = exported()
+    erase()
+    path = tmp_path / "all.jsonl"
+    path.write_bytes(before)
+    tally = load(path, Owner(), batch=3)
+    assert exported() == before
+    assert outcomes(tally, "threads") == {"stored": 3}
+    assert outcomes(tally, "messages") == {"stored": 7}
+    assert outcomes(tally, "working memories") == {"stored": 3}
+    assert outcomes(tally, "observations") == {"stored": 4}
+
+
+def test_export__what_is_searched_comes_back_too(tmp_path: Path) -> None:
+    everything()
+    derived = ("id", "text", "search", "signal")
+    before = list(Message.objects.order_by("id").values(*derived))
+    path = tmp_path / "all.jsonl"
+    path.write_bytes(exported())
+    erase()
+    load(path, Owner())
+    assert list(Message.objects.order_by("id").values(*derived)) == before
+
+
+def test_export__into_what_is_there_changes_nothing(tmp_path: Path) -> None:
+    everything()
+    before = exported()
+    path = tmp_path / "all.jsonl"
+    path.write_bytes(before)
+    for update in (False, True):
+        tally = load(path, Owner(), update=update)
+        assert exported() == before
+        for kind in ("threads", "messages", "working memories", "observations"):
+            assert set(outcomes(tally, kind)) == {"already there"}
+
+
+def test_export__a_thread_is_followed_by_what_hangs_on_it() -> None:
+    thread = make_thread("alice", "t1")
+    save(some_messages(thread, 2))
+    working_memory.save_for_thread("t1", "alice", "x", source="api")
+    make_record(thread)
+    working_memory.save_for_resource("alice", "x", source="api")
+    make_record(resource_id="alice")
+    assert kinds(lines()) == [
+        "export",
+        "workingMemory",
+        "thread",
+        "workingMemory",
+        "message",
+        "message",
+        "observationalRecord",
+        "observationalRecord",
+    ]
+
+
+def test_export__work_in_progress_is_not_part_of_it(tmp_path: Path) -> None:
+    make_record(make_thread("alice", "t1"), observing_until=moment(10**9))
+    path = tmp_path / "all.jsonl"
+    path.write_bytes(exported())
+    erase()
+    load(path, Owner())
+    assert ObservationalRecord.objects.get().observing_until is None
+
+
+def test_export__of_one_resource_and_of_one_thread() -> None:
+    for resource in ("alice", "bob"):
+        for number in (1, 2):
+            thread = make_thread(resource, f"{resource}{number}")
+            save(some_messages(thread, 1, prefix=thread.id))
+        working_memory.save_for_resource(resource, "x", source="api")
+        make_record(resource_id=resource)
+    alices = lines(Selection(resource_ids=["alice"]))
+    assert {line.get("resourceId", "alice") for line in alices} == {"alice"}
+    assert len(alices) == 1 + 1 + 4 + 1
+    one = lines(Selection(thread_ids=["bob2"]))
+    assert [line.get("id") for line in one] == [None, "bob2", "bob20"]
+
+
+def test_export__between_two_dates() -> None:
+    thread = make_thread("alice", "t1")
+    make_thread("alice", "empty")
+    save(some_messages(thread, 6))
+    found = lines(Selection(since=moment(2), until=moment(4)))
+    assert [line.get("id") for line in found] == [None, "t1", "m2", "m3"]
+
+
+def test_export__many_threads_come_oldest_first() -> None:
+    sql.execute(
+        """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, created_at)
+        SELECT 't' || n, 'alice', '', '', timestamptz '2024-01-01' - n * interval '1 s'
+        FROM generate_series(1, 250) n"""
+    )
+    sql.execute(
+        """INSERT INTO mastra_memory_message
+            (id, thread_id, resource_id, role, type, signal, content, text)
+        SELECT 'm' || n, 't' || n, 'alice', 'user', 'v2', '', '{"format": 2, "parts": []}', ''
+        FROM generate_series(1, 250) n WHERE n %% 3 = 0"""
+    )
+    found = lines()
+    threads = [line["id"] for line in found if line["kind"] == "thread"]
+    assert threads == [f"t{n}" for n in range(250, 0, -1)]
+    for before, line in zip(found, found[1:], strict=False):
+        if line["kind"] == "message":
+            assert before["id"] == line["threadId"]
+    assert kinds(found).count("message") == 83

@@ -1,0 +1,84 @@
+"""Markdown for people."""
+
+import pytest
+
+from mastra_memory.exporters import markdown
+from tests.exporters.exporting import export, talk, tool
+from tests.factories import make_thread
+
+pytestmark = pytest.mark.django_db
+
+
+def test_export__a_conversation() -> None:
+    thread = talk(
+        ("user", " Hello\n\nthere "),
+        ("assistant", [
+            {"type": "reasoning", "reasoning": "Hm.\n\nYes."},
+            tool("weather", {"city": "Paris"}, result="21 degrees"),
+            {"type": "text", "text": "It is 21."},
+        ]),
+    )  # fmt: skip
+    text, counts = export(markdown)
+    created = thread.created_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+    assert (
+        text
+        == f"""# A talk
+
+Thread `t1` of `alice`, {created}
+
+## user, 2024-01-01 00:00:00 UTC
+
+Hello
+
+there
+
+## assistant, 2024-01-01 00:00:01 UTC
+
+> Hm.
+>
+> Yes.
+
+Tool call `weather` (result)
+
+```json
+{{
+  "city": "Paris"
+}}
+```
+
+```
+21 degrees
+```
+
+It is 21.
+
+"""
+    )
+    assert (counts.threads, counts.messages) == (1, 2)
+
+
+def test_export__a_fence_is_longer_than_those_inside() -> None:
+    talk(("assistant", [tool("f", "````\nx\n````")]))
+    text, _ = export(markdown)
+    assert "`````\n````\nx\n````\n`````" in text
+
+
+def test_export__files_sources_and_what_nobody_knows() -> None:
+    talk(("assistant", [
+        {"type": "file", "data": "https://example.com/a.pdf", "filename": "a.pdf"},
+        {"type": "file", "data": "AAAA", "mimeType": "image/png"},
+        {"type": "source", "source": {"url": "https://example.com", "title": "Example"}},
+        {"type": "x-odd", "k": 1},
+    ]))  # fmt: skip
+    text, _ = export(markdown)
+    assert "[a.pdf](<https://example.com/a.pdf>)" in text
+    assert "[image/png, 3 B]" in text
+    assert "Source: [Example](<https://example.com>)" in text
+    assert '"k": 1' in text
+
+
+def test_export__a_title_stays_one_line_and_none_is_the_id() -> None:
+    make_thread("alice", "t1", title="Two\nlines")
+    make_thread("alice", "t2")
+    text, _ = export(markdown)
+    assert "# Two lines\n" in text and "# t2\n" in text

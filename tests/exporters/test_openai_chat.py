@@ -1,0 +1,90 @@
+"""OpenAI's chat messages."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mastra_memory.exporters import openai_chat
+from mastra_memory.models import Thread
+from tests.exporters.exporting import export, talk, tool
+from tests.factories import make_thread
+from tests.importers.importing import contents, load, said, write
+
+pytestmark = pytest.mark.django_db
+
+
+def lines() -> list[dict[str, Any]]:
+    text, _ = export(openai_chat)
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_export__a_line_for_each_thread_that_has_messages() -> None:
+    talk(("user", "Hello"), ("assistant", "Hi ü"))
+    make_thread("alice", "empty")
+    text, counts = export(openai_chat)
+    assert [json.loads(line) for line in text.splitlines()] == [
+        {
+            "messages": [
+                {"role": "user", "content": "Hello"},
+                {"role": "assistant", "content": "Hi ü"},
+            ]
+        }
+    ]
+    assert (counts.threads, counts.messages) == (1, 2)
+
+
+def test_export__calls_and_their_results() -> None:
+    talk(
+        ("assistant", [tool("f", {"x": 1}, result={"y": 2}), tool("g", {}), tool("h", "raw",
+         result="no", isError=True), {"type": "text", "text": "So."}]),
+        ("tool", [tool("alone", {}, result="21")]),
+    )  # fmt: skip
+    ((chat,),) = [line.values() for line in lines()]
+    first, *rest = chat
+    assert first["content"] == "So."
+    assert [call["id"] for call in first["tool_calls"]] == ["call_1", "call_2", "call_3"]
+    assert [call["function"] for call in first["tool_calls"]] == [
+        {"name": "f", "arguments": '{"x":1}'},
+        {"name": "g", "arguments": "{}"},
+        {"name": "h", "arguments": "raw"},
+    ]
+    assert rest == [
+        {"role": "tool", "tool_call_id": "call_1", "content": '{"y":2}'},
+        {"role": "tool", "tool_call_id": "call_3", "content": "no"},
+        {"role": "assistant", "content": None, "tool_calls": rest[2]["tool_calls"]},
+        {"role": "tool", "tool_call_id": "call_4", "content": "21"},
+    ]
+
+
+def test_export__pictures_of_the_user() -> None:
+    pictures = [
+        {"type": "text", "text": "Look"},
+        {"type": "image", "image": "https://example.com/a"},
+        {"type": "file", "data": "data:image/png;base64,AAAA", "mimeType": "image/png"},
+        {"type": "file", "data": "https://example.com/b.pdf", "mimeType": "application/pdf"},
+        {"type": "image", "image": "sediment://x"},
+    ]
+    talk(("user", pictures))
+    assert lines()[0]["messages"][0]["content"] == [
+        {"type": "text", "text": "Look"},
+        {"type": "image_url", "image_url": {"url": "https://example.com/a"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+
+
+def test_export__signals_and_reasoning_are_left_out() -> None:
+    reasoning = {"type": "reasoning", "reasoning": "Hm"}
+    talk(("signal", "ping"), ("assistant", [reasoning, {"type": "text", "text": "Yes"}]))
+    assert lines() == [{"messages": [{"role": "assistant", "content": "Yes"}]}]
+
+
+def test_export__can_be_imported_again(tmp_path: Path) -> None:
+    thread = talk(
+        ("user", "Go"), ("assistant", [tool("f", {"x": 1}, result="21")]), ("assistant", "Done")
+    )
+    load(write(tmp_path / "chat.jsonl", lines()))
+    copy = Thread.objects.exclude(pk=thread.id).get()
+    assert said(copy) == said(Thread.objects.get(pk=thread.id))
+    assert contents(copy)[1]["parts"][0]["toolInvocation"]["result"] == "21"

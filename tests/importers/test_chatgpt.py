@@ -1,0 +1,247 @@
+"""ChatGPT exports: paths, branches, tools, and what is no part of a conversation."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mastra_memory.importers.port import Owner
+from mastra_memory.memory import Memory
+from mastra_memory.models import Message, Thread
+from tests.importers.importing import contents, load, only_thread, outcomes, said, write
+
+pytestmark = pytest.mark.django_db
+
+Json = dict[str, Any]
+
+
+def node(parent: str | None, role: str = "user", text: Any = "", **message: Any) -> Json:
+    content = text if isinstance(text, dict) else {"content_type": "text", "parts": [text]}
+    name = {"name": message.pop("tool")} if "tool" in message else {}
+    whole = {"author": {"role": role, **name}, "content": content, **message}
+    return {"parent": parent, "message": whole}
+
+
+def conversation(current: str | None = None, **nodes: Json) -> Json:
+    root = {"root": {"parent": None, "message": None}}
+    return {
+        "conversation_id": "conv-1",
+        "title": "A talk",
+        "create_time": 1700000000.5,
+        "update_time": 1700009999,
+        "mapping": root | nodes,
+        "current_node": current or list(nodes or root)[-1],
+    }
+
+
+TALK = conversation(
+    u1=node("root", "user", "Hello", create_time=1700000001.25),
+    a1=node("u1", "assistant", "Hi", create_time=1700000002, metadata={"model_slug": "gpt-4o"}),
+)
+EDITED = conversation(
+    "a2b",
+    u1=node("root", "user", "Tea?"),
+    a1=node("u1", "assistant", "Green."),
+    u2a=node("a1", "user", "And coffee?"),
+    a2a=node("u2a", "assistant", "No."),
+    u2b=node("a1", "user", "And juice?"),
+    a2b=node("u2b", "assistant", "Yes."),
+)
+
+
+def test_read__the_current_path_becomes_the_thread(tmp_path: Path) -> None:
+    load(write(tmp_path / "conversations.json", [TALK]))
+    thread = only_thread()
+    assert said(thread) == [("user", "Hello"), ("assistant", "Hi")]
+    assert (thread.title, thread.title_source) == ("A talk", "manual")
+    assert thread.created_at.isoformat(timespec="milliseconds") == "2023-11-14T22:13:20.500+00:00"
+    assert thread.updated_at.isoformat() == "2023-11-15T00:59:59+00:00"
+    first, second = thread.messages.order_by("created_at")
+    assert first.created_at.isoformat(timespec="milliseconds") == "2023-11-14T22:13:21.250+00:00"
+    assert second.content["metadata"] == {"importId": "a1", "model": "gpt-4o"}
+
+
+def test_read__an_edited_branch_becomes_a_clone(tmp_path: Path) -> None:
+    tally = load(write(tmp_path / "conversations.json", [EDITED]))
+    main = Thread.objects.get(clone_source_id=None)
+    branch = Thread.objects.get(clone_source_id=main.pk)
+    texts = [text for _, text in said(main)]
+    assert texts == ["Tea?", "Green.", "And juice?", "Yes."]
+    assert [text for _, text in said(branch)] == ["Tea?", "Green.", "And coffee?", "No."]
+    assert outcomes(tally, "threads") == {"stored": 2}
+    assert outcomes(tally, "messages") == {"stored": 6}
+    assert outcomes(tally, "branch copies") == {"stored": 2}
+    clone = Memory().get_clone_metadata(Memory().get_thread(branch.pk))
+    assert clone is not None
+    shared = Message.objects.get(thread=main, text="Green.")
+    assert (clone["sourceThreadId"], clone["lastMessageId"]) == (main.pk, shared.pk)
+    assert [thread.id for thread in Memory().list_clones(main.pk)] == [branch.pk]
+
+
+def test_read__branches_of_branches_and_other_answers(tmp_path: Path) -> None:
+    talk = conversation(
+        "a1",
+        u1=node("root", "user", "1"),
+        a1=node("u1", "assistant", "2"),
+        a1x=node("u1", "assistant", "2x"),
+        u2x=node("a1x", "user", "3x"),
+        u2y=node("a1x", "user", "3y"),
+    )
+    tally = load(write(tmp_path / "conversations.json", [talk]))
+    paths = sorted([text for _, text in said(thread)] for thread in Thread.objects.all())
+    assert paths == [["1", "2"], ["1", "2x", "3x"], ["1", "2x", "3y"]]
+    assert outcomes(tally, "messages") == {"stored": 5}
+    assert outcomes(tally, "branch copies") == {"stored": 3}
+
+
+def test_read__again_after_both_paths_grew_adds_what_is_new(tmp_path: Path) -> None:
+    load(write(tmp_path / "conversations.json", [EDITED]))
+    EDITED_LATER = {**EDITED, "current_node": "u3b", "mapping": {
+        **EDITED["mapping"],
+        "u3a": node("a2a", "user", "Why?"),
+        "u3b": node("a2b", "user", "Good."),
+    }}  # fmt: skip
+    tally = load(write(tmp_path / "conversations.json", [EDITED_LATER]))
+    assert outcomes(tally, "threads") == {"already there": 2}
+    assert outcomes(tally, "messages") == {"stored": 2, "already there": 6}
+    assert sorted(len(said(thread)) for thread in Thread.objects.all()) == [5, 5]
+
+
+def test_read__a_tool_result_joins_its_call(tmp_path: Path) -> None:
+    code = {"content_type": "code", "language": "python", "text": "print(1)"}
+    output = {"content_type": "execution_output", "text": "1"}
+    talk = conversation(
+        u1=node("root", "user", "Run"),
+        c1=node("u1", "assistant", code, recipient="python"),
+        t1=node("c1", "tool", output, tool="python"),
+        a1=node("t1", "assistant", "Done", recipient="all"),
+    )
+    tally = load(write(tmp_path / "conversations.json", [talk]))
+    assert contents(only_thread())[1]["parts"] == [
+        {
+            "type": "tool-invocation",
+            "toolInvocation": {
+                "state": "result",
+                "toolCallId": "c1",
+                "toolName": "python",
+                "args": {"input": "print(1)", "language": "python"},
+                "result": "1",
+            },
+        }
+    ]
+    assert outcomes(tally, "messages") == {"stored": 3, "joined": 1}
+
+
+def test_read__pictures_of_a_tool_and_several_results(tmp_path: Path) -> None:
+    prompt = '{"prompt": "a cat", "n": 1}'
+    image = {"content_type": "image_asset_pointer", "asset_pointer": "sediment://file-1"}
+    talk = conversation(
+        c1=node("root", "assistant", prompt, recipient="dalle.text2im"),
+        t1=node("c1", "tool", {"content_type": "multimodal_text", "parts": [image, "made"]},
+                tool="dalle"),
+        t2=node("t1", "tool", "also", tool="dalle"),
+    )  # fmt: skip
+    load(write(tmp_path / "conversations.json", [talk]))
+    (content,) = contents(only_thread())
+    call, picture = content["parts"]
+    assert call["toolInvocation"]["args"] == {"prompt": "a cat", "n": 1}
+    assert call["toolInvocation"]["result"] == ["made", "also"]
+    assert picture == {"type": "image", "image": "sediment://file-1"}
+
+
+def test_read__what_is_no_part_of_the_conversation_is_skipped(tmp_path: Path) -> None:
+    hidden = {"is_visually_hidden_from_conversation": True}
+    profile = {"content_type": "user_editable_context", "user_profile": "x"}
+    talk = conversation(
+        s1=node("root", "system", "Obey"),
+        p1=node("s1", "user", profile),
+        h1=node("p1", "user", "hidden", metadata=hidden),
+        e1=node("h1", "assistant", ""),
+        m1=node("e1", "martian", "Zork"),
+        u1=node("m1", "user", "Hello"),
+    )
+    tally = load(write(tmp_path / "conversations.json", [talk]))
+    assert said() == [("user", "Hello")]
+    assert outcomes(tally, "messages") == {"stored": 1, "skipped": 4, "refused": 1}
+
+
+def test_read__the_kinds_of_content(tmp_path: Path) -> None:
+    thoughts = {"content_type": "thoughts", "thoughts": [{"summary": "Plan", "content": "Tea."}]}
+    quote = {"content_type": "tether_quote", "url": "https://e.com", "title": "E", "text": "said"}
+    image = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://1", "width": 8}
+    speech = {"content_type": "audio_transcription", "text": "spoken"}
+    new = {"content_type": "hologram", "x": 1}
+    talk = conversation(
+        r1=node("root", "assistant", thoughts),
+        q1=node("r1", "assistant", quote),
+        i1=node("q1", "user", {"content_type": "multimodal_text", "parts": [image, speech, new]}),
+        n1=node("i1", "assistant", new),
+        c1=node("n1", "assistant", {"content_type": "code", "language": "sql", "text": "SELECT 1"}),
+    )
+    load(write(tmp_path / "conversations.json", [talk]))
+    reasoning, quoted, shown, unknown, code = (c["parts"] for c in contents(only_thread()))
+    assert reasoning[0]["reasoning"] == "Plan\nTea."
+    assert [part["type"] for part in quoted] == ["source", "text"]
+    assert shown == [
+        {"type": "image", "image": "file-service://1", "metadata": {"width": 8}},
+        {"type": "text", "text": "spoken"},
+        {"type": "data-chatgpt-hologram", "data": new},
+    ]
+    assert unknown == [{"type": "data-chatgpt-hologram", "data": new}]
+    assert code == [{"type": "text", "text": "```sql\nSELECT 1\n```"}]
+
+
+def test_read__times_that_run_backwards_do_not_turn_the_order(tmp_path: Path) -> None:
+    talk = conversation(
+        u1=node("root", "user", "1", create_time=1700000100),
+        a1=node("u1", "assistant", "2", create_time=1700000050),
+        u2=node("a1", "user", "3", create_time=None),
+        a2=node("u2", "assistant", "4", create_time=1e300),
+    )
+    load(write(tmp_path / "conversations.json", [talk]))
+    assert [text for _, text in said()] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"mapping": {"a": node("b"), "b": node("a")}, "current_node": "a"},
+        {"mapping": {"a": node("a")}},
+        {"mapping": [1]},
+        {"title": "none"},
+    ],
+)
+def test_read__a_tree_that_is_none_is_refused(tmp_path: Path, broken: Json) -> None:
+    tally = load(write(tmp_path / "conversations.json", [TALK, broken]))
+    assert outcomes(tally, "threads") == {"stored": 1, "refused": 1}
+
+
+def test_read__nodes_of_odd_shapes_hurt_nobody(tmp_path: Path) -> None:
+    talk = conversation(
+        "a1", x=5, y={"parent": ["x"], "message": {"author": "me", "content": "text"}},  # type: ignore[arg-type]
+        u1=node("missing", "user", "Hello"), a1=node("u1", "assistant", {"parts": {"a": 1}}),
+    )  # fmt: skip
+    load(write(tmp_path / "conversations.json", [talk]))
+    assert ("user", "Hello") in said()
+
+
+def test_read__a_very_deep_tree(tmp_path: Path) -> None:
+    nodes: Any = {f"n{i}": node(f"n{i - 1}" if i else None, "user", str(i)) for i in range(5000)}
+    tally = load(write(tmp_path / "conversations.json", [conversation(**nodes)]))
+    assert outcomes(tally, "messages") == {"stored": 5000}
+
+
+def test_read__an_export_in_several_files_of_an_archive(tmp_path: Path) -> None:
+    import json
+
+    second = {**TALK, "conversation_id": "conv-2"}
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("conversations-000.json", json.dumps([TALK]))
+        archive.writestr("conversations-001.json", json.dumps([second]))
+        archive.writestr("message_feedback.json", json.dumps([{"id": "x"}]))
+        archive.writestr("user.json", json.dumps({"id": "user-7", "email": "a@example.com"}))
+        archive.writestr("chat.html", "<html>")
+    tally = load(tmp_path / "export.zip", Owner(prefix="gpt-"))
+    assert outcomes(tally, "threads") == {"stored": 2}
+    assert set(Thread.objects.values_list("resource_id", flat=True)) == {"gpt-user-7"}

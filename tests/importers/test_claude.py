@@ -1,0 +1,169 @@
+"""Claude exports: conversations, branches, blocks, memories."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mastra_memory.importers.port import Owner
+from mastra_memory.memory import Memory
+from mastra_memory.models import Thread, WorkingMemory
+from tests.importers.importing import contents, load, only_thread, outcomes, said, write
+
+pytestmark = pytest.mark.django_db
+
+Json = dict[str, Any]
+ROOT = "00000000-0000-4000-8000-000000000000"
+
+
+def message(name: str, sender: str, text: str = "", **more: Any) -> Json:
+    blocks = [{"type": "text", "text": text}] if text else []
+    return {"uuid": name, "sender": sender, "text": text, "content": blocks, **more}
+
+
+def conversation(*messages: Any, **more: Any) -> Json:
+    facts = {
+        "uuid": "conv-1",
+        "name": "A talk",
+        "created_at": "2024-05-01T10:00:00.123456Z",
+        "updated_at": "2024-05-02T10:00:00Z",
+        "account": {"uuid": "acct"},
+    }
+    return {**facts, "chat_messages": list(messages), **more}
+
+
+TALK = conversation(
+    message("m1", "human", "Hello", created_at="2024-05-01T10:00:01Z"),
+    message("m2", "assistant", "Hi", created_at="2024-05-01T10:00:02Z"),
+)
+
+
+def test_read__a_conversation_becomes_a_thread(tmp_path: Path) -> None:
+    load(write(tmp_path / "conversations.json", [TALK]), Owner(prefix="c-"))
+    thread = only_thread()
+    assert said(thread) == [("user", "Hello"), ("assistant", "Hi")]
+    assert (thread.title, thread.resource_id) == ("A talk", "c-acct")
+    assert thread.created_at.isoformat(timespec="milliseconds") == "2024-05-01T10:00:00.123+00:00"
+    assert contents(thread)[0]["metadata"] == {"importId": "m1"}
+
+
+def test_read__an_edited_message_makes_a_branch(tmp_path: Path) -> None:
+    talk = conversation(
+        message("u1", "human", "Tea?", parent_message_uuid=ROOT),
+        message("a1", "assistant", "Green.", parent_message_uuid="u1"),
+        message("u2", "human", "Coffee?", parent_message_uuid="a1", created_at="2024-05-01"),
+        message("u3", "human", "Juice?", parent_message_uuid="a1", created_at="2024-05-02"),
+    )
+    load(write(tmp_path / "conversations.json", [talk]))
+    main = Thread.objects.get(clone_source_id=None)
+    (branch,) = Memory().list_clones(main.pk)
+    assert [text for _, text in said(main)] == ["Tea?", "Green.", "Juice?"]
+    texts = [text for _, text in said(Thread.objects.get(pk=branch.id))]
+    assert texts == ["Tea?", "Green.", "Coffee?"]
+
+
+def test_read__the_current_leaf_of_the_export_wins(tmp_path: Path) -> None:
+    talk = conversation(
+        message("u1", "human", "Old", parent_message_uuid=ROOT, created_at="2024-05-01"),
+        message("u2", "human", "New", parent_message_uuid=ROOT, created_at="2024-05-02"),
+        current_leaf_message_uuid="u1",
+    )
+    load(write(tmp_path / "conversations.json", [talk]))
+    main = Thread.objects.get(clone_source_id=None)
+    assert said(main) == [("user", "Old")]
+
+
+def test_read__the_blocks_of_a_message(tmp_path: Path) -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "Hm."},
+        {"type": "tool_use", "id": "t1", "name": "search", "input": {"q": "tea"}},
+        {"type": "tool_use", "name": "search", "input": {"q": "milk"}},
+        {"type": "tool_result", "name": "search", "tool_use_id": "t1", "is_error": True,
+         "content": [{"type": "text", "text": "no"}, {"type": "text", "text": "luck"}]},
+        {"type": "tool_result", "name": "search", "content": [{"type": "image", "id": 1}]},
+        {"type": "token_budget"},
+        {"type": "text", "text": "Sorry."},
+        {"type": "hologram", "x": 1},
+    ]  # fmt: skip
+    talk = conversation({"uuid": "m1", "sender": "assistant", "content": blocks})
+    load(write(tmp_path / "conversations.json", [talk]))
+    (content,) = contents(only_thread())
+    thinking, first, second, text, odd = content["parts"]
+    assert thinking["reasoning"] == "Hm."
+    assert first["toolInvocation"] == {
+        "state": "result",
+        "toolCallId": "t1",
+        "toolName": "search",
+        "args": {"q": "tea"},
+        "result": "no\nluck",
+        "isError": True,
+    }
+    assert second["toolInvocation"]["result"] == [{"type": "image", "id": 1}]
+    assert text == {"type": "text", "text": "Sorry."}
+    assert odd == {"type": "data-claude-hologram", "data": {"type": "hologram", "x": 1}}
+
+
+def test_read__attached_documents_are_text(tmp_path: Path) -> None:
+    attachment = {"file_name": "a.txt", "file_type": "txt", "extracted_content": "Pasted"}
+    files = [{"file_name": "b.png"}, {"file_uuid": "nameless"}]
+    talk = conversation(message("m1", "human", attachments=[attachment], files=files))
+    load(write(tmp_path / "conversations.json", [talk]))
+    (content,) = contents(only_thread())
+    named = {"filename": "a.txt", "mimeType": "txt"}
+    assert content["parts"] == [{"type": "text", "text": "Pasted", "metadata": named}]
+    assert content["metadata"] == {"importId": "m1", "files": ["b.png"]}
+    assert said() == [("user", "Pasted")]
+
+
+def test_read__silence_and_strangers(tmp_path: Path) -> None:
+    messages = [
+        message("m1", "human"),
+        message("m2", "martian", "Zork"),
+        7,
+        message("", "human", "x"),
+    ]
+    tally = load(write(tmp_path / "conversations.json", [conversation(*messages)]))
+    assert outcomes(tally, "messages") == {"stored": 1, "skipped": 1, "refused": 2}
+
+
+def test_read__an_empty_conversation_is_an_empty_thread(tmp_path: Path) -> None:
+    tally = load(write(tmp_path / "conversations.json", [conversation()]))
+    assert outcomes(tally, "threads") == {"stored": 1}
+
+
+def test_read__an_archive_with_memories_and_projects(tmp_path: Path) -> None:
+    memory = {
+        "account_uuid": "acct",
+        "conversations_memory": "Likes tea.",
+        "project_memories": {"p1": "Build a shed.", "p2": "Secret.", "p3": " "},
+    }
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("conversations.json", json.dumps([TALK]))
+        archive.writestr("memories.json", json.dumps([memory, {"account_uuid": "b"}]))
+        archive.writestr("projects.json", json.dumps([{"uuid": "p1", "name": "Garden"}]))
+        archive.writestr("users.json", json.dumps([{"uuid": "acct", "full_name": "Ann"}]))
+    tally = load(tmp_path / "export.zip", Owner(prefix="c-"))
+    kept = WorkingMemory.objects.get()
+    assert (kept.scope, kept.resource_id) == ("resource", "c-acct")
+    assert kept.content == "Likes tea.\n\n## Garden\n\nBuild a shed.\n\n## p2\n\nSecret."
+    assert [revision.source for revision in kept.revisions.all()] == ["import"]
+    assert outcomes(tally, "working memories") == {"stored": 1, "skipped": 1}
+    assert outcomes(tally, "threads") == {"stored": 1}
+
+
+def test_read__memories_do_not_overwrite_what_is_known_here(tmp_path: Path) -> None:
+    Memory(options={"workingMemory": {"enabled": True}}).update_working_memory(
+        "any", "Known here", resource_id="alice"
+    )
+    folder = tmp_path / "export"
+    write(folder / "conversations.json", [TALK])
+    write(folder / "memories" / "acct.json", {"conversations_memory": "Known there"})
+    tally = load(folder)
+    assert outcomes(tally, "working memories") == {"already there": 1}
+    assert WorkingMemory.objects.get().content == "Known here"
+    assert outcomes(load(folder, update=True), "working memories") == {"updated": 1}
+    kept = WorkingMemory.objects.get()
+    assert (kept.content, kept.version) == ("Known there", 2)
+    assert [r.content for r in kept.revisions.order_by("version")] == ["Known here", "Known there"]

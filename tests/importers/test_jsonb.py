@@ -1,0 +1,93 @@
+"""SQLite's binary JSON: bytes made by the format's rules, and some that LibSQL wrote."""
+
+import pytest
+
+from mastra_memory.importers import jsonb
+
+
+@pytest.mark.parametrize(
+    ("blob", "value"),
+    [
+        (b"\x00", None),
+        (b"\x01", True),
+        (b"\x02", False),
+        (b"\x13" + b"7", 7),
+        (b"\x23" + b"-7", -7),
+        (b"\x44" + b"0x1F", 31),
+        (b"\x54" + b"-0x1F", -31),
+        (b"\xc3\x17" + b"12345678901234567890123", 1.2345678901234568e22),
+        (b"\x35" + b"1.5", 1.5),
+        (b"\x26" + b".5", 0.5),
+        (b"\x37" + b"abc", "abc"),
+        (b"\x48" + b'a\\"b', 'a"b'),
+        (b"\x68" + b"\\u00fc", "ü"),
+        (b"\xc8\x0c" + b"\\ud83d\\ude00", "😀"),
+        (b"\x49" + b"\\x41", "A"),
+        (b"\x59" + b"a\\\nb\\v"[:5], "ab\\"),
+        (b"\x29" + b"\\'", "'"),
+        (b"\x3a" + b'a"b', 'a"b'),
+        (b"\x0b", []),
+        (b"\x4b" + b"\x131" + b"\x132", [1, 2]),
+        (b"\x0c", {}),
+        (b"\x4c" + b"\x17a" + b"\x131", {"a": 1}),
+        (b"\xc7\x03" + b"abc", "abc"),
+        (b"\xd7\x00\x03" + b"abc", "abc"),
+        (b"\xe7\x00\x00\x00\x03" + b"abc", "abc"),
+        (b"\xf7\x00\x00\x00\x00\x00\x00\x00\x03" + b"abc", "abc"),
+    ],
+)
+def test_decode__each_type_and_each_way_to_say_a_size(blob: bytes, value: object) -> None:
+    assert jsonb.decode(blob) == value
+
+
+def test_decode__what_libsql_wrote() -> None:
+    blob = (
+        b'\xcc\x4c\x17a\x131\x17b\xcb"51.5\x17x\x00\x01\xcc\x18Gdeep'
+        b'\xc8\x11\xc3\xbc\xe2\x98\x83 \\"q\\" \\\\ \\n\xc7\x0dworkingMemory\xb7thread text'
+    )
+    blob = blob[:1] + bytes([len(blob) - 2]) + blob[2:]
+    assert jsonb.decode(blob) == {
+        "a": 1,
+        "b": [1.5, "x", None, True, {"deep": 'ü☃ "q" \\ \n'}],
+        "workingMemory": "thread text",
+    }
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        b"",
+        b"\x37ab",
+        b"\xc7",
+        b"\xf7\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\x13x",
+        b"\x0d",
+        b"\x2c\x17a",
+        b"\x4c\x131\x131",
+        b"\x00\x00",
+        b"\xfb" + b"\x00" * 8 + b"\x01",
+    ],
+)
+def test_decode__refuses_what_is_no_value(blob: bytes) -> None:
+    with pytest.raises(ValueError):
+        jsonb.decode(blob)
+
+
+def test_decode__refuses_nesting_that_never_ends() -> None:
+    blob = b"\x0b"
+    for _ in range(5000):
+        size = len(blob)
+        blob = b"\xeb" + size.to_bytes(4, "big") + blob
+    with pytest.raises(ValueError, match="nested"):
+        jsonb.decode(blob)
+
+
+@pytest.mark.parametrize("value", ['{"a": 1}', b"\x4c\x17a\x131"])
+def test_decode_column__text_of_older_rows_and_bytes_of_newer_ones(value: object) -> None:
+    assert jsonb.decode_column(value) == {"a": 1}
+
+
+@pytest.mark.parametrize("value", ["{", 5, "[" * 100_000])
+def test_decode_column__refuses_everything_else(value: object) -> None:
+    with pytest.raises(ValueError):
+        jsonb.decode_column(value)

@@ -1,0 +1,130 @@
+"""Mastra's PostgreSQL stores, read from a schema beside ours."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.db import connection
+
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.importers import sources
+from mastra_memory.importers.port import Owner
+from mastra_memory.importers.tally import Tally
+from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
+from tests.importers.importing import load_items, outcomes, said
+from tests.importers.mastra_store import Rows, message, postgres, record, resource, thread
+
+SCHEMA = "Mastra's"
+
+
+def address() -> str:
+    """The address of the test database."""
+    facts = connection.settings_dict
+    named = ((key.lower(), facts[key]) for key in ("HOST", "PORT", "USER", "PASSWORD"))
+    return f"postgresql:///{facts['NAME']}?{urlencode([(k, v) for k, v in named if v])}"
+
+
+@pytest.fixture
+def schema(transactional_db: None) -> Iterator[str]:
+    """A schema that another connection can see, gone at the end."""
+    yield SCHEMA
+    with connection.cursor() as cursor:
+        cursor.execute(f'DROP SCHEMA IF EXISTS "{SCHEMA}" CASCADE')
+
+
+def fill(schema: str, rows: Rows) -> None:
+    with connection.cursor() as cursor:
+        postgres(cursor.execute, schema, rows)
+
+
+def load(schema: str, **options: Any) -> Tally:
+    with sources.open_source(address(), schema=schema) as source:
+        return load_items(source.read(Owner()), **options)
+
+
+def test_read__a_whole_store_twice(schema: str) -> None:
+    rows = {
+        "mastra_threads": [thread(metadata={"workingMemory": "w", "k": [1.5, None, 10**30]})],
+        "mastra_resources": [resource("r1", "known", metadata="{}")],
+        "mastra_messages": [message(name, createdAtZ=None) for name in "ba"],
+        "mastra_observational_memory": [record("o1", 0), record("o2", 1)],
+    }
+    fill(schema, rows)
+    tally = load(schema)
+    assert Thread.objects.get().metadata == {"k": [1.5, None, 10**30]}
+    assert [text for _, text in said()] == ["a", "b"]  # as Mastra lists them
+    assert WorkingMemory.objects.count() == 2
+    assert ObservationalRecord.objects.count() == 2
+    assert outcomes(tally, "messages") == {"stored": 2}
+    again = load(schema)
+    assert outcomes(again, "messages") == outcomes(again, "observations") == {"already there": 2}
+
+
+def test_read__moments_with_a_zone_win_and_milliseconds_stay(schema: str) -> None:
+    zoned = thread(createdAt="2020-01-01 00:00:00", createdAtZ="2024-01-01 12:00:00.123+02")
+    plain = thread("t2", createdAt="2024-01-01 10:00:00.456", createdAtZ=None)
+    fill(schema, {"mastra_threads": [zoned, plain], "mastra_messages": []})
+    load(schema)
+    moments = Thread.objects.order_by("id").values_list("created_at", flat=True)
+    shown = [moment.isoformat(timespec="milliseconds") for moment in moments]
+    assert shown == ["2024-01-01T10:00:00.123+00:00", "2024-01-01T10:00:00.456+00:00"]
+
+
+def test_read__cursors_that_were_never_set_are_not_made_up(schema: str) -> None:
+    """Columns with a zone fill themselves with the time of the insert."""
+    fill(schema, {"mastra_threads": [thread()], "mastra_observational_memory": [record()]})
+    load(schema)
+    found = ObservationalRecord.objects.get()
+    assert (found.last_observed_at, found.last_buffered_at_time) == (None, None)
+
+
+def test_read__cursors_that_were_set(schema: str) -> None:
+    moments: dict[str, Any] = {
+        "lastObservedAt": "2024-01-01 10:00:00.125",
+        "lastObservedAtZ": "2024-01-01 10:00:00.125+00",
+        "lastBufferedAtTime": "2024-01-01 10:00:00.789",
+        "lastBufferedAtTimeZ": "2030-01-01 00:00:00+00",
+    }
+    rows = [record(**moments)]
+    fill(schema, {"mastra_threads": [thread()], "mastra_observational_memory": rows})
+    load(schema)
+    found = ObservationalRecord.objects.get()
+    assert found.last_observed_at and found.last_observed_at.isoformat().startswith(
+        "2024-01-01T10:00:00.125"
+    )
+    assert found.last_buffered_at_time and found.last_buffered_at_time.isoformat().startswith(
+        "2024-01-01T10:00:00.789"
+    )
+
+
+def test_read__moments_beyond_reach_are_refused_alone(schema: str) -> None:
+    rows = [
+        message("a", createdAt="infinity", createdAtZ=None),
+        message("b", createdAt="20000-01-01 00:00:00", createdAtZ=None),
+        message("c"),
+    ]
+    fill(schema, {"mastra_threads": [thread()], "mastra_messages": rows})
+    tally = load(schema)
+    assert outcomes(tally, "messages") == {"stored": 1, "refused": 2}
+
+
+def test_read__writing_into_the_source_is_impossible(schema: str) -> None:
+    fill(schema, {})
+    with sources.open_source(address(), schema=schema) as source:
+        assert source.size == 0
+    assert Message.objects.count() == 0
+
+
+def test_open_source__another_schema_is_asked_for(schema: str) -> None:
+    with pytest.raises(InvalidInput, match="--schema"):
+        load("nowhere")
+
+
+def test_open_source__nobody_there_is_said_without_the_password() -> None:
+    with (
+        pytest.raises(InvalidInput, match="cannot be reached") as caught,
+        sources.open_source("postgresql://me:secret-word@127.0.0.1:1/x"),
+    ):
+        pass
+    assert "secret-word" not in str(caught.value)

@@ -1,0 +1,118 @@
+"""OpenAI's chat messages."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mastra_memory.importers.port import Owner
+from mastra_memory.models import Thread
+from tests.importers.importing import contents, load, only_thread, outcomes, said, write
+
+pytestmark = pytest.mark.django_db
+
+
+def chat(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"messages": list(messages), **more}
+
+
+def user(content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content, **more}
+
+
+CALL = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}},
+        {"id": "b", "type": "function", "function": {"name": "g", "arguments": "no JSON"}},
+    ],
+}
+
+
+def test_read__a_line_becomes_a_thread(tmp_path: Path) -> None:
+    lines = [chat(user("Hello"), {"role": "assistant", "content": "Hi"}), chat(user("Bye"))]
+    tally = load(write(tmp_path / "chat.jsonl", lines))
+    assert sorted(said()) == [("assistant", "Hi"), ("user", "Bye"), ("user", "Hello")]
+    assert outcomes(tally, "threads") == {"stored": 2}
+
+
+def test_read__instructions_are_skipped_and_unknown_roles_refused(tmp_path: Path) -> None:
+    messages = [
+        {"role": "system", "content": "Obey"},
+        {"role": "developer", "content": "Obey more"},
+        user("Hello"),
+        {"role": "robot", "content": "Beep"},
+        {"role": ["user"], "content": "x"},
+        {"role": "assistant", "content": None},
+    ]
+    tally = load(write(tmp_path / "chat.jsonl", [chat(*messages)]))
+    assert said() == [("user", "Hello")]
+    assert outcomes(tally, "messages") == {"stored": 1, "skipped": 3, "refused": 2}
+
+
+def test_read__results_join_their_calls_by_id(tmp_path: Path) -> None:
+    results = [
+        {"role": "tool", "tool_call_id": "b", "content": "plain"},
+        {"role": "tool", "tool_call_id": "a", "content": '{"found": [1]}'},
+    ]
+    tally = load(write(tmp_path / "chat.jsonl", [chat(user("Go"), CALL, *results)]))
+    first, second = (p["toolInvocation"] for p in contents(only_thread())[1]["parts"])
+    assert (first["args"], first["result"]) == ({"x": 1}, {"found": [1]})
+    assert (second["args"], second["result"]) == ({"input": "no JSON"}, "plain")
+    assert outcomes(tally, "messages") == {"stored": 2, "joined": 2}
+
+
+def test_read__a_result_of_no_known_call_stays_a_message(tmp_path: Path) -> None:
+    result = {"role": "tool", "tool_call_id": "elsewhere", "content": "21"}
+    load(write(tmp_path / "chat.jsonl", [chat(CALL, result)]))
+    call, orphan = contents(only_thread())
+    assert call["parts"][0]["toolInvocation"]["state"] == "call"
+    assert orphan["parts"][0]["toolInvocation"]["toolCallId"] == "elsewhere"
+    assert said()[1][0] == "tool"
+
+
+def test_read__the_older_function_calls(tmp_path: Path) -> None:
+    call = {"role": "assistant", "content": None}
+    call["function_call"] = {"name": "f", "arguments": "{}"}  # type: ignore[assignment]
+    result = {"role": "function", "name": "f", "content": "done"}
+    load(write(tmp_path / "chat.jsonl", [chat(call, result)]))
+    (content,) = contents(only_thread())
+    assert content["parts"][0]["toolInvocation"]["result"] == "done"
+
+
+def test_read__parts_of_a_message(tmp_path: Path) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}
+    file = {"type": "file", "file": {"file_id": "f-1", "filename": "a.pdf"}}
+    odd = {"type": "hologram", "x": 1}
+    content = [{"type": "text", "text": "Look"}, picture, sound, file, odd, "bare"]
+    load(write(tmp_path / "chat.jsonl", [chat(user(content))]))
+    (stored,) = contents(only_thread())
+    assert stored["parts"] == [
+        {"type": "text", "text": "Look"},
+        {"type": "image", "image": "https://example.com/a.png"},
+        {"type": "file", "data": "AAAA", "mimeType": "audio/mp3"},
+        {"type": "file", "data": "f-1", "filename": "a.pdf"},
+        {"type": "data-openai-hologram", "data": odd},
+        {"type": "text", "text": "bare"},
+    ]
+
+
+def test_read__batch_requests_dates_owners_and_metadata(tmp_path: Path) -> None:
+    lines = [
+        {"custom_id": "req-1", "body": chat(user("In a batch"))},
+        chat(user("Dated"), user="u7", created=1714521600, metadata={"topic": "tea"}),
+    ]
+    load(write(tmp_path / "chat.jsonl", lines), Owner(prefix="o-"))
+    batch, dated = Thread.objects.order_by("-created_at")
+    assert (batch.resource_id, dated.resource_id) == ("o-req-1", "o-u7")
+    assert dated.created_at.isoformat() == "2024-05-01T00:00:00+00:00"
+    assert dated.metadata == {"topic": "tea", "import": {"from": "openai"}}
+
+
+def test_read__a_record_without_messages_is_refused(tmp_path: Path) -> None:
+    lines = [chat(user("Hello")), {"messages": "none"}, {"prompt": "old"}, chat(5, None)]  # type: ignore[arg-type]
+    tally = load(write(tmp_path / "chat.jsonl", lines))
+    assert outcomes(tally, "threads") == {"stored": 2, "refused": 2}
+    assert outcomes(tally, "messages") == {"stored": 1, "refused": 2}

@@ -1,0 +1,145 @@
+"""Reading our own export, also one that somebody wrote by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mastra_memory.importers.port import Owner
+from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
+from tests.importers.importing import items_in, left_out, load, outcomes, write
+
+pytestmark = pytest.mark.django_db
+
+KEEP = Owner()
+HEADER = {"kind": "export", "format": "mastra-memory", "version": 1}
+MOMENTS = {"createdAt": "2024-01-01T00:00:00.001Z", "updatedAt": "2024-01-02T00:00:00.002Z"}
+CONTENT = {"format": 2, "parts": [{"type": "text", "text": "Hello"}]}
+
+
+def a_thread(**more: Any) -> dict[str, Any]:
+    return {"kind": "thread", "id": "t1", "resourceId": "r1", **MOMENTS, **more}
+
+
+def a_message(message_id: str = "m1", **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "message",
+        "id": message_id,
+        "threadId": "t1",
+        "resourceId": "r1",
+        "role": "user",
+        "createdAt": MOMENTS["createdAt"],
+        "content": CONTENT,
+        **more,
+    }
+
+
+def test_read__lines_written_by_hand(tmp_path: Path) -> None:
+    lines = [HEADER, a_thread(title="T", metadata={"k": 1}), a_message(editedAt="2024-05-01")]
+    load(write(tmp_path / "x.jsonl", lines), KEEP)
+    kept, row = Thread.objects.get(), Message.objects.get()
+    assert (kept.title, kept.title_source, kept.metadata) == ("T", "manual", {"k": 1})
+    assert (row.content, row.type) == (CONTENT, "v2")
+    assert row.edited_at and row.edited_at.isoformat() == "2024-05-01T00:00:00+00:00"
+
+
+def test_read__a_prefix_for_resources(tmp_path: Path) -> None:
+    load(write(tmp_path / "x.jsonl", [a_thread(), a_message()]), Owner(prefix="old-"))
+    assert Thread.objects.get().resource_id == "old-r1"
+    assert Message.objects.get().resource_id == "old-r1"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "reason"),
+    [
+        (a_thread(createdAt="soon"), "threads", "createdAt cannot be read"),
+        (a_thread(metadata=[1]), "threads", "metadata is no object"),
+        (a_message(content="text"), "messages", "content is no object"),
+        (a_message(content=None), "messages", "no content"),
+        ({"kind": "workingMemory"}, "working memories", "createdAt cannot be read"),
+        ({"kind": "spaceship"}, "threads", "unknown kind of record spaceship"),
+        ({"kind": ["thread"]}, "threads", "unknown kind of record "),
+        ({**HEADER, "version": 2}, "threads", "an export of version 2, not 1"),
+    ],
+)
+def test_read__a_broken_line_is_refused_alone(
+    tmp_path: Path, line: dict[str, Any], kind: str, reason: str
+) -> None:
+    path = write(tmp_path / "x.jsonl", [HEADER, line, a_thread()])
+    assert left_out(items_in(path, KEEP)) == [(kind, "refused", reason)]
+    assert len(items_in(path, KEEP)) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"role": "robot"}, "unknown role robot"),
+        ({"role": "system"}, "unknown role system"),
+        ({"id": ""}, "id must be 1 to 1024 bytes long"),
+        ({"threadId": "x" * 1025}, "threadId must be 1 to 1024 bytes long"),
+        ({"content": {"parts": [1]}}, "content.parts.0"),
+        ({"threadId": "t9"}, "its thread is not here"),
+        ({"resourceId": "r9"}, "its thread is not here, or is another resource's"),
+    ],
+)
+def test_load__a_message_that_cannot_be_stored_is_refused_alone(
+    tmp_path: Path, more: dict[str, Any], reason: str
+) -> None:
+    lines = [a_thread(), a_message(**more), a_message("fine")]
+    tally = load(write(tmp_path / "x.jsonl", lines), KEEP)
+    assert outcomes(tally, "messages") == {"stored": 1, "refused": 1}
+    (line,) = [line for line in tally.lines() if line.startswith("refused")]
+    assert reason in line
+
+
+def a_record(**more: Any) -> dict[str, Any]:
+    return {
+        "kind": "observationalRecord",
+        "id": "o1",
+        "threadId": "t1",
+        "resourceId": "r1",
+        "generationCount": 0,
+        **MOMENTS,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"originType": "miracle"},
+        {"activeObservations": 5},
+        {"totalTokensObserved": "many"},
+        {"totalTokensObserved": 2**63},
+        {"observationTokenCount": None},
+        {"generationCount": 2**40},
+        {"chunks": [{"id": "c"}]},
+        {"threadId": "t9"},
+        {"lastObservedAt": "never"},
+    ],
+)
+def test_load__observations_that_make_no_sense_are_refused(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    lines = [a_thread(), a_record(**more), a_message()]
+    tally = load(write(tmp_path / "x.jsonl", lines), KEEP)
+    assert outcomes(tally, "observations") == {"refused": 1}
+    assert outcomes(tally, "messages") == {"stored": 1}
+
+
+def test_load__two_records_of_one_generation(tmp_path: Path) -> None:
+    tally = load(write(tmp_path / "x.jsonl", [a_thread(), a_record(), a_record(id="o2")]), KEEP)
+    assert outcomes(tally, "observations") == {"stored": 1, "refused": 1}
+    assert ObservationalRecord.objects.get().id == "o1"
+
+
+def test_load__revisions_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    revision = {"version": 1, "content": "x", "source": "api", "createdAt": "2024-01-01"}
+    memory = {
+        "kind": "workingMemory", "resourceId": "r1", "content": "x", **MOMENTS,
+        "revisions": [revision, revision],
+    }  # fmt: skip
+    tally = load(write(tmp_path / "x.jsonl", [memory, a_thread()]), KEEP)
+    assert outcomes(tally, "working memories") == {"refused": 1}
+    assert outcomes(tally, "threads") == {"stored": 1}
+    assert not WorkingMemory.objects.exists()

@@ -1,0 +1,131 @@
+"""Finding out what a source is."""
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.importers import sources
+from mastra_memory.importers.port import LeftOut, Owner
+from tests.importers.importing import items_in, write
+from tests.importers.mastra_store import libsql, message, thread
+
+RECORDS: dict[str, Any] = {
+    "chatgpt": {"mapping": {}, "current_node": "x"},
+    "claude": {"uuid": "x", "chat_messages": []},
+    "openai": {"messages": [{"role": "user", "content": "x"}]},
+    "sharegpt": {"id": "x", "conversations": [{"from": "human", "value": "x"}]},
+    "locomo": {"sample_id": "x", "conversation": {"speaker_a": "A", "speaker_b": "B"}},
+    "own": {"kind": "export", "format": "mastra-memory", "version": 1},
+}
+
+
+def format_of(path: Path, **options: Any) -> str:
+    with sources.open_source(str(path), **options) as source:
+        return source.format
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+def test_open_source__knows_each_format(tmp_path: Path, name: str, suffix: str) -> None:
+    assert format_of(write(tmp_path / f"x{suffix}", [RECORDS[name]])) == name
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_open_source__knows_it_in_folders_and_archives(tmp_path: Path, name: str) -> None:
+    text = json.dumps(RECORDS[name])
+    (tmp_path / "folder" / "below").mkdir(parents=True)
+    (tmp_path / "folder" / "below" / "x.json.gz").write_bytes(gzip.compress(text.encode()))
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("below/x.json", text)
+    assert format_of(tmp_path / "folder") == name
+    assert format_of(tmp_path / "x.zip") == name
+
+
+def test_open_source__knows_a_libsql_file_by_its_content(tmp_path: Path) -> None:
+    path = libsql(tmp_path / "anything", {"mastra_threads": [thread()]})
+    with sources.open_source(str(path)) as source:
+        assert (source.format, source.unit, source.keeps_ids) == ("mastra", "rows", True)
+
+
+def test_open_source__broken_records_before_a_good_one_do_not_hide_it(tmp_path: Path) -> None:
+    lines = b"{broken\n[1]\n5\n" + json.dumps(RECORDS["openai"]).encode()
+    (tmp_path / "x.jsonl").write_bytes(lines)
+    assert format_of(tmp_path / "x.jsonl") == "openai"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"hello", b"[]", b"{}", b'[{"a": 1}]', b"\x00\xff" * 100, b"[" * 100_000]
+)
+def test_open_source__says_what_it_knows_when_it_knows_nothing(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.json").write_bytes(data)
+    with pytest.raises(InvalidInput, match=r"No known format in .*chatgpt.*--format"):
+        format_of(tmp_path / "x.json")
+
+
+def test_open_source__a_named_format_is_not_guessed(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.json", [RECORDS["claude"]])
+    assert format_of(path, format="openai") == "openai"
+    (item,) = items_in(path, format="openai")
+    assert isinstance(item, LeftOut) and item.outcome == "refused"
+
+
+@pytest.mark.parametrize("format", ["chatgpt", "own"])
+def test_open_source__a_store_can_only_be_mastras(tmp_path: Path, format: str) -> None:
+    path = libsql(tmp_path / "x.db", {})
+    with pytest.raises(InvalidInput, match=f"not {format}"):
+        format_of(path, format=format)
+    with pytest.raises(InvalidInput, match="neither a LibSQL file nor"):
+        format_of(write(tmp_path / "x.json", []), format="mastra")
+
+
+@pytest.mark.parametrize("name", ["", "nowhere.json", "empty"])
+def test_open_source__nothing_there(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInput):
+        format_of(tmp_path / name if name else Path())
+
+
+def test_open_source__an_archive_that_is_none(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("x.json", json.dumps([RECORDS["openai"]] * 1000))
+    data = (tmp_path / "x.zip").read_bytes()
+    (tmp_path / "x.zip").write_bytes(data[: len(data) // 2])
+    with pytest.raises(InvalidInput):
+        format_of(tmp_path / "x.zip")
+
+
+def test_read__an_archive_with_rotten_bytes_gives_what_can_be_read(tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps({**RECORDS["openai"], "id": str(n)}) for n in range(100_000))
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.jsonl", lines)
+    data = bytearray((tmp_path / "x.zip").read_bytes())
+    for place in range(len(data) // 2, len(data) // 2 + 50):
+        data[place] ^= 0xFF
+    (tmp_path / "x.zip").write_bytes(data)
+    items = items_in(tmp_path / "x.zip")
+    assert len(items) > 100
+    assert isinstance(items[-1], LeftOut) and "cannot be read further" in items[-1].reason
+
+
+def test_source__position_ends_at_the_size(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    for number in range(3):
+        write(folder / f"{number}.jsonl", [RECORDS["openai"]] * 50)
+    packed = gzip.compress((folder / "0.jsonl").read_bytes())
+    (folder / "3.jsonl.gz").write_bytes(packed)
+    with sources.open_source(str(folder)) as source:
+        assert source.position is not None and source.position() == 0
+        positions = [source.position() for _ in source.read(Owner(resource="r"))]
+        assert positions == sorted(positions)
+        assert source.position() == source.size
+
+
+def test_source__rows_of_a_store_are_its_messages(tmp_path: Path) -> None:
+    rows = {"mastra_threads": [thread()], "mastra_messages": [message("a"), message("b")]}
+    with sources.open_source(str(libsql(tmp_path / "x.db", rows))) as source:
+        assert (source.size, source.position) == (2, None)

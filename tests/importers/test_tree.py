@@ -1,0 +1,52 @@
+"""Paths through forked conversations."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.importers import tree
+
+
+def walk(parents: dict[str, str | None], current: str | None = None) -> list[tuple[str, int, int]]:
+    return [("".join(p.nodes), p.shared, p.known) for p in tree.paths(parents, current)]
+
+
+def test_paths__the_current_one_first() -> None:
+    parents: dict[str, str | None] = {"a": None, "b": "a", "c": "b", "x": "b", "y": "x", "z": "x"}
+    assert walk(parents, "y") == [("abxy", 4, 0), ("abc", 2, 2), ("abxz", 3, 3)]
+    assert walk(parents, "c") == [("abc", 3, 0), ("abxy", 2, 2), ("abxz", 2, 3)]
+
+
+def test_paths__the_last_leaf_is_current_when_none_is_named() -> None:
+    assert walk({"a": None, "b": "a", "c": "a"}) == [("ac", 2, 0), ("ab", 1, 1)]
+    assert walk({"a": None, "b": "a"}, "nowhere") == [("ab", 2, 0)]
+
+
+def test_paths__an_inner_current_node_ends_its_path_there() -> None:
+    assert walk({"a": None, "b": "a"}, "a") == [("a", 1, 0), ("ab", 1, 1)]
+
+
+def test_paths__several_roots_and_missing_parents() -> None:
+    assert walk({"a": None, "b": "gone", "c": "b"}) == [("bc", 2, 0), ("a", 0, 0)]
+
+
+def test_paths__nothing() -> None:
+    assert walk({}) == [("", 0, 0)]
+
+
+@pytest.mark.parametrize(
+    "parents", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "a", "c": "a"}]
+)
+def test_paths__a_circle_is_refused(parents: dict[str, str | None]) -> None:
+    with pytest.raises(InvalidInput, match="circle"):
+        walk(parents)
+
+
+@given(choices=st.lists(st.integers(0, 30), max_size=30))
+def test_paths__every_node_is_new_on_exactly_one_path(choices: list[int]) -> None:
+    parents: dict[str, str | None] = {}
+    for number, choice in enumerate(choices):
+        parents[str(number)] = str(choice % number) if number else None
+    new = [node for path in tree.paths(parents, None) for node in path.nodes[path.known :]]
+    assert sorted(new) == sorted(parents)

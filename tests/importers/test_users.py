@@ -1,0 +1,39 @@
+"""Resources that are users' ids are noticed."""
+
+import uuid
+
+import pytest
+
+from mastra_memory.importers import users
+from mastra_memory.importers.port import ImportedThread
+from mastra_memory.importers.rows import Row
+from tests.factories import make_user, moment
+
+pytestmark = pytest.mark.django_db
+
+
+def row(resource_id: str) -> Row:
+    return Row(
+        ImportedThread(
+            id="t",
+            resource_id=resource_id,
+            created_at=moment(),
+            updated_at=moment(),
+            where="here",
+        )
+    )
+
+
+def test_user_watch__warns_of_each_once() -> None:
+    ann, ben = make_user("ann"), make_user("ben")
+    warned: list[str] = []
+    watch = users.UserWatch(warned.append)
+    watch.look_at([row(str(ann.pk)), row("somebody"), row(str(ann.pk))])
+    watch.look_at([row(str(ann.pk)), row(str(ben.pk))])
+    assert warned == [str(ann.pk), str(ben.pk)]
+
+
+def test_keys_of_users__only_what_reads_the_same() -> None:
+    pk = str(make_user("ann").pk)
+    odd = [f"0{pk}", f" {pk}", f"{pk}.0", "-1", "9" * 30, str(uuid.uuid4()), "", "ü", "a\x00"]
+    assert users.keys_of_users([pk, *odd]) == {pk}

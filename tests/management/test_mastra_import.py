@@ -1,0 +1,233 @@
+"""`mastra_import` as it is typed."""
+
+import fcntl
+import io
+import json
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from mastra_memory.models import Message, Thread
+from tests.factories import make_user
+from tests.importers.importing import said, write
+from tests.importers.mastra_store import libsql, thread
+from tests.project.commands import ROOT, environment
+
+HELLO = {"id": "c1", "conversations": [{"from": "human", "value": "Hello"}]}
+
+
+def run(*words: str) -> tuple[str, str]:
+    """What the command says, and what it says on the side."""
+    out, err = io.StringIO(), io.StringIO()
+    call_command("mastra_import", *words, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+@pytest.mark.django_db
+def test_mastra_import__stores_and_says_what_became_of_everything(tmp_path: Path) -> None:
+    odd = {"id": "c2", "conversations": [{"from": "system", "value": "x"}]}
+    path = write(tmp_path / "x.json", [HELLO, odd, {"id": "c3"}])
+    out, err = run(str(path), "--resource", "alice")
+    head, threads, messages, *rest = out.splitlines()
+    assert head.split() == ["read", "stored", "already", "there", "skipped", "refused"]
+    assert threads.split() == ["threads", "3", "2", "0", "0", "1"]
+    assert messages.split() == ["messages", "2", "1", "0", "1", "0"]
+    assert rest[:2] == [
+        "skipped: 1 messages: role system",
+        "refused: 1 threads: no list of conversations",
+    ]
+    assert "a second." in rest[2]
+    assert rest[3] == "2 records were left out. Name a file with --report to see each."
+    assert said() == [("user", "Hello")]
+    assert err == ""
+
+
+@pytest.mark.django_db
+def test_mastra_import__writes_a_report(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.json", [HELLO, {"id": "c3"}])
+    report = tmp_path / "report.jsonl"
+    out, _ = run(str(path), "--resource", "alice", "--report", str(report))
+    (line,) = map(json.loads, report.read_text().splitlines())
+    assert (line["outcome"], line["where"]) == ("refused", "x.json:2")
+    assert line["detail"] == '{"id": "c3"}'
+    assert f"See {report}." in out
+
+
+@pytest.mark.django_db
+def test_mastra_import__a_foreign_source_needs_an_owner(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "x.json", [HELLO]))
+    for words in ([], ["--resource-prefix", ""]):
+        with pytest.raises(CommandError, match="--resource"):
+            run(path, *words)
+    run(path, "--resource-prefix", "sg-")
+    assert Thread.objects.get().resource_id == "sg-c1"
+
+
+@pytest.mark.django_db
+def test_mastra_import__warns_of_resources_that_are_users(tmp_path: Path) -> None:
+    pk = str(make_user("ann").pk)
+    rows = {"mastra_threads": [thread("t1", pk), thread("t2", "somebody")]}
+    path = str(libsql(tmp_path / "x.db", rows))
+    _, err = run(path)
+    assert err.count("Warning") == 1 and f"the resource {pk} is" in err
+    _, err = run(path, "--resource-prefix", "old-")
+    assert err == ""
+
+
+@pytest.mark.django_db
+def test_mastra_import__dry_run_and_update(tmp_path: Path) -> None:
+    path = libsql(tmp_path / "x.db", {"mastra_threads": [thread(title="Old")]})
+    out, _ = run(str(path), "--dry-run")
+    assert "A dry run: nothing was stored." in out
+    assert not Thread.objects.exists()
+    run(str(path))
+    changed = libsql(tmp_path / "y.db", {"mastra_threads": [thread(title="New")]})
+    out, _ = run(str(changed))
+    assert Thread.objects.get().title == "Old"
+    out, _ = run(str(changed), "--update")
+    assert Thread.objects.get().title == "New"
+    assert "updated" in out.splitlines()[0]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["nowhere.json"], "no file or folder"),
+        (["{path}", "--format", "mastra"], "neither a LibSQL file"),
+        (["{path}", "--resource", ""], "--resource must be 1 to 1024 bytes"),
+        (["{path}", "--resource", "x" * 1025], "--resource must be 1 to 1024 bytes"),
+        (["{path}", "--resource", "a", "--batch", "0"], "--batch"),
+        (["{path}", "--resource", "a", "--report", "/nowhere/x"], "report cannot be written"),
+        (["{path}", "--resource", "a", "--format", "claude"], "Nothing could be read"),
+    ],
+)
+def test_mastra_import__says_in_a_sentence_what_is_wrong(
+    tmp_path: Path, words: list[str], reason: str
+) -> None:
+    path = write(tmp_path / "x.json", [HELLO])
+    with pytest.raises(CommandError, match=reason):
+        run(*(word.format(path=path) for word in words))
+    assert not Message.objects.exists()
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(transactional_db: None) -> Start:
+    """Starts the command in a process of its own, on the test database."""
+    facts = connection.settings_dict
+    password = f":{quote(facts['PASSWORD'])}" if facts["PASSWORD"] else ""
+    host = quote(facts["HOST"], safe="") + (f":{facts['PORT']}" if facts["PORT"] else "")
+    url = f"postgres://{facts['USER']}{password}@{host}/{facts['NAME']}"
+
+    def popen(*words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "manage.py", "mastra_import", *words],
+            cwd=ROOT,
+            env=environment(settings.VAR_DIR, DATABASE_URL=url),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return popen
+
+
+def many(path: Path, threads: int = 3000, turns: int = 5) -> Path:
+    """A file that takes some seconds."""
+    lines = [
+        {"id": f"c{n}", "conversations": [
+            {"from": "human", "value": f"Question {n} {turn} " + "word " * 100}
+            for turn in range(turns)
+        ]}
+        for n in range(threads)
+    ]  # fmt: skip
+    return write(path, lines)
+
+
+def wait_for_messages(process: subprocess.Popen[str]) -> None:
+    give_up = time.monotonic() + 60
+    while not Message.objects.exists():
+        assert process.poll() is None and time.monotonic() < give_up
+        time.sleep(0.02)
+
+
+def test_mastra_import__killed_in_the_middle_and_run_again(start: Start, tmp_path: Path) -> None:
+    words = (str(many(tmp_path / "x.jsonl")), "--resource", "alice", "--batch", "500")
+    process = start(*words)
+    wait_for_messages(process)
+    process.kill()
+    process.communicate()
+    assert 0 < Message.objects.count() < 15_000
+
+    process = start(*words)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    threads, messages = (line.split() for line in out.splitlines()[1:3])
+    assert threads[1] == "3,000" and messages[1] == "15,000"
+    assert Message.objects.count() == 15_000
+    assert Thread.objects.count() == 3000
+    texts = [f"Question 7 {turn}" for turn in range(5)]
+    seven = Thread.objects.get(metadata__import__id="c7").messages.order_by("created_at")
+    assert [text[:12] for text in seven.values_list("text", flat=True)] == texts
+
+
+def test_mastra_import__interrupted_says_how_to_go_on(start: Start, tmp_path: Path) -> None:
+    process = start(str(many(tmp_path / "x.jsonl")), "--resource", "alice", "--batch", "500")
+    wait_for_messages(process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Run the same command again" in err and "Traceback" not in err
+    stored = Message.objects.count()
+    assert f"{stored:,}" in out.splitlines()[2]
+
+
+def test_mastra_import__is_quiet_where_nobody_looks(start: Start, tmp_path: Path) -> None:
+    process = start(str(write(tmp_path / "x.json", [HELLO])), "--resource", "alice")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "\r" not in out
+
+
+def test_mastra_import__shows_a_bar_with_a_rate_on_a_terminal(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = many(tmp_path / "x.jsonl", threads=200)
+    shell, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 40, 120, 0, 0))
+    real: Any = subprocess.Popen
+
+    def with_terminal(*args: Any, **options: Any) -> Any:
+        return real(*args, **{**options, "stderr": terminal})
+
+    monkeypatch.setattr(subprocess, "Popen", with_terminal)
+    process = start(str(path), "--resource", "alice", "--batch", "100")
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(shell, 4096)
+        except OSError:  # the other end is closed
+            break
+    os.close(shell)
+    assert process.wait() == 0
+    assert b"1,000 messages" in shown and b"/s" in shown and b"100%" in shown
+    assert process.stdout is not None
+    process.stdout.close()
