@@ -79,7 +79,7 @@ class Api:
 def answer_of(response: Any) -> Answer:
     """What a response of the test client says."""
     is_json = response.headers.get("Content-Type", "").startswith("application/json")
-    content = response.content
+    content = response.getvalue()  # of a streamed answer too
     body = json.loads(content) if is_json and content else None
     return Answer(response.status_code, body, content, response.headers)
 

@@ -91,7 +91,9 @@ def save(batch: Sequence[Mapping[str, Any]]) -> list[StoredMessage]:
     return messages.save_messages(messages.draft_messages(batch))
 
 
-def fill(thread: StoredThread, count: int, *, text: str = "Message") -> None:
+def fill(
+    thread: StoredThread, count: int, *, text: str = "Message", searchable: bool = True
+) -> None:
     """Store many messages quickly: `<thread>:0`, `<thread>:1`, …, one second apart."""
     sql.execute(
         """INSERT INTO mastra_memory_message
@@ -99,10 +101,10 @@ def fill(thread: StoredThread, count: int, *, text: str = "Message") -> None:
         SELECT %s || ':' || n, %s, %s, CASE n %% 2 WHEN 0 THEN 'user' ELSE 'assistant' END,
             'v2', '', jsonb_build_object('format', 2, 'parts', jsonb_build_array(
                 jsonb_build_object('type', 'text', 'text', said))),
-            said, to_tsvector('simple', said), %s + n * interval '1 second'
+            said, CASE WHEN %s THEN to_tsvector('simple', said) END, %s + n * interval '1 second'
         FROM (SELECT n, %s || ' ' || n AS said FROM generate_series(0, %s - 1) AS n) AS rows
         ORDER BY n""",
-        [thread.id, thread.id, thread.resource_id, START, text, count],
+        [thread.id, thread.id, thread.resource_id, searchable, START, text, count],
     )
 
 
