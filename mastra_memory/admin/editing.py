@@ -8,10 +8,10 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from mastra_memory import jsontext, pieces, times
+from mastra_memory import jsontext, parts, pieces, times
 from mastra_memory.exceptions import InvalidInput, Outdated
 from mastra_memory.memory import Memory
-from mastra_memory.models import Message, Thread, ThreadChange
+from mastra_memory.models import Message, MessageEmbedding, Thread, ThreadChange
 from mastra_memory.review import history, reading
 from mastra_memory.review.history import Change
 
@@ -86,7 +86,7 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     if text == pieces.plain_text(current.content):
         return
     content = pieces.with_text(current.content, jsontext.clean_text(text))
-    Memory().update_messages([{"id": message.pk, "content": content}])
+    _memory_of(message.thread_id).update_messages([{"id": message.pk, "content": content}])
     changed = Message.objects.get(pk=message.pk)
     history.record(
         by,
@@ -156,12 +156,23 @@ def _restore_message(thread: Thread, change: ThreadChange) -> None:
     if message is None:
         raise Outdated(_("The message was deleted since."))
     _check(message.content, fingerprint(change.after))
-    _save_again(thread, [{**_whole(message), "content": change.before}])
+    _memory_of(thread.pk).update_messages([{"id": message.pk, "content": change.before}])
 
 
 def _save_again(thread: Thread, messages: Sequence[Mapping[str, Any]]) -> None:
+    """Bring deleted messages back; those with traces of working memory are not embedded again."""
     owner = {"threadId": thread.pk, "resourceId": thread.resource_id}
-    Memory().persist_messages([{**message, **owner} for message in messages])
+    plain = [m for m in messages if parts.without_working_memory(m["content"]) == m["content"]]
+    traced = [message for message in messages if message not in plain]
+    memory = _memory_of(thread.pk)
+    memory.save_messages([{**message, **owner} for message in plain])
+    memory.persist_messages([{**message, **owner} for message in traced])
+
+
+def _memory_of(thread_id: str) -> Memory:
+    """A memory that embeds what changes, if the thread is found by meaning at all."""
+    embedded = MessageEmbedding.objects.filter(thread_id=thread_id).exists()
+    return Memory(options={"semanticRecall": True} if embedded else None)
 
 
 @transaction.atomic

@@ -17,7 +17,7 @@ FOUND_LIMIT = 300
 COMMON = 20_000
 """Words in more messages than this are looked for in the newest threads only."""
 NEWEST_THREADS = 2_000
-NEAREST = 60
+NEAREST = 25
 """Messages that a search by meaning takes."""
 COUNT_LIMIT = 1_000
 """Messages of a thread are counted up to here."""

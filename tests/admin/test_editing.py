@@ -7,7 +7,15 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from mastra_memory.models import Message, Thread, ThreadChange, WorkingMemory
+from mastra_memory.embedding import indexing
+from mastra_memory.memory import Memory
+from mastra_memory.models import (
+    Message,
+    MessageEmbedding,
+    Thread,
+    ThreadChange,
+    WorkingMemory,
+)
 from mastra_memory.working_memory import save_for_resource, save_for_thread
 from tests.admin.pages import LIST, do, page_of, text_of, user_of
 from tests.factories import a_message, make_thread, save, some_messages
@@ -209,3 +217,19 @@ def test_memory__its_own_page(admin: Client, reviewer: Client) -> None:
     assert reviewer.post(address, {"content": "x", "version": "1"}).status_code == 403
     admin.post(address, {"content": "{}", "version": "1"})
     assert WorkingMemory.objects.get().content == "{}"
+
+
+def test_message__an_edit_is_found_by_its_new_meaning(admin: Client) -> None:
+    thread = make_thread()
+    Memory(options={"semanticRecall": True}).save_messages([a_message(thread, "m1", text="snow")])
+    indexing.embed_pending(seconds=20)
+    before = MessageEmbedding.objects.get().text_hash
+    address = f"{LIST}{thread.id}/edit/message/?message=m1"
+    admin.post(address, {"was": was_of(admin, address), "text": "a refund of money"})
+    indexing.embed_pending(seconds=20)
+    assert MessageEmbedding.objects.get().text_hash != before
+    do(admin, thread.id, "drop", message="m1")
+    assert not MessageEmbedding.objects.exists()
+    undo(admin, thread.id)
+    save([a_message(thread, "other")])
+    assert Message.objects.filter(pk="m1").exists()

@@ -6,19 +6,21 @@ from django.core.management.base import BaseCommand
 
 from mastra_memory import searchable, titles
 from mastra_memory.embedding import indexing, requests
+from mastra_memory.review import exporting
 from mastra_memory.tasks import EMBEDDING_SECONDS, WORDS_AT_A_TIME
 
 
 class Command(BaseCommand):
     """Safe to run at any time, beside workers, and twice."""
 
-    help = "Make the vectors, searchable words and titles that are missing."
+    help = "Make the vectors, searchable words, titles and exports that are missing."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it here and now; what failed a moment ago waits for its next attempt."""
         self.stdout.write(f"Embedded {self.embed()} messages")
         self.stdout.write(f"Wrote the words of {self.write_words()} messages")
         self.stdout.write(f"Worked on {self.give_titles()} titles")
+        self.stdout.write(f"Made {self.make_exports()} exports")
 
     def embed(self) -> int:
         """Make vectors until nothing is due."""
@@ -42,3 +44,10 @@ class Command(BaseCommand):
         for thread_id in due:
             titles.propose_title(thread_id)
         return len(due)
+
+    def make_exports(self) -> int:
+        """Make the exports that nobody has begun."""
+        waiting = exporting.list_waiting()
+        for job_id in waiting:
+            exporting.run(job_id)
+        return len(waiting)
