@@ -51,7 +51,8 @@ def erase() -> None:
 
 def everything() -> None:
     """At least one row of each kind, with odd values everywhere."""
-    odd: dict[str, Any] = {"ü": ["☃", None, 1.5, -0.0, 1e22, {"deep": []}], "": "\u2028\ufffd\\u0000"}
+    odd: dict[str, Any] = {"ü": ["☃", None, 1.5, -0.0, 1e22, {"deep": []}]}
+    odd[""] = "\u2028\ufffd\\u0000"
     first = make_thread("alice", "t/1 ☃", title='A "title"\n', metadata={"k": odd})
     tool = {"toolCallId": "c", "toolName": "f", "state": "result", "args": {}, "result": [1]}
     content = {
