@@ -57,15 +57,29 @@ def _nearest_double(number: int) -> float:
 
 
 def loads(data: bytes) -> Any:
-    """Parse a JSON document, cleaned. Raises `InvalidInput` for what is no JSON.
+    """Parse a JSON document, cleaned.
 
+    Raises `InvalidInput` for what is no JSON, and for what is nested more than `MAX_DEPTH` deep.
     Whole numbers beyond 64 bits become the nearest double, as they do in JavaScript.
     """
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         return clean(_loads_leniently(data, error))
-    return clean(value) if b"\\u0000" in data else value
+    if b"\\u0000" in data or _is_too_deep(data, value):
+        return clean(value)
+    return value
+
+
+def _is_too_deep(data: bytes, value: Any) -> bool:
+    """Whether orjson cannot write it again; most documents cannot even be suspected."""
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return False
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return True
+    return False
 
 
 def _loads_leniently(data: bytes, error: orjson.JSONDecodeError) -> Any:

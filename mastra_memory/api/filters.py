@@ -8,6 +8,7 @@ from rest_framework.request import Request
 
 from mastra_memory import conf, searchable
 from mastra_memory.api.errors import flatten
+from mastra_memory.api.params import fault
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, Thread
 
@@ -34,8 +35,11 @@ class ThreadFilter(filters.FilterSet):
 
 def narrowed_threads(request: Request) -> QuerySet[Thread] | None:
     """The threads that the filters keep, None when no filter is named."""
-    if not ThreadFilter.base_filters.keys() & request.query_params.keys():
+    named = ThreadFilter.base_filters.keys() & request.query_params.keys()
+    if not named:
         return None
+    if doubled := [name for name in named if len(request.query_params.getlist(name)) > 1]:
+        raise fault(min(doubled), "expected one value, received several")
     narrowed = ThreadFilter(request.query_params, Thread.objects.all(), request=request)
     if not narrowed.is_valid():
         issues = list(flatten(narrowed.errors))

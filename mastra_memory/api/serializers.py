@@ -13,6 +13,7 @@ from rest_framework import serializers
 from mastra_memory import times
 from mastra_memory.api.errors import flatten
 from mastra_memory.exceptions import InvalidInput
+from mastra_memory.sql import MAX_PAGE
 
 
 @extend_schema_field(OpenApiTypes.STR)
@@ -58,7 +59,9 @@ class Whole(serializers.Field):
     default_error_messages = {"invalid": "expected a whole number"}
 
     def to_internal_value(self, data: Any) -> int:
-        if isinstance(data, bool) or not isinstance(data, int | float) or data != int(data):
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        if not -MAX_PAGE <= data <= MAX_PAGE or data != int(data):
             self.fail("invalid")
         return int(data)
 
