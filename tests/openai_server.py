@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         state: OpenAIServer = self.server.state  # type: ignore[attr-defined]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         state.keys.append(self.headers.get("Authorization", ""))
-        if self.path != "/v1/chat/completions":
+        if self.path not in ("/v1/chat/completions", "/v1/embeddings"):
             return self.send(404, {"error": {"message": f"no route {self.path}"}})
         entry = state.next(body)
         if isinstance(entry, int) and not isinstance(entry, bool):
@@ -73,7 +73,8 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(entry, float):
             time.sleep(entry)
             entry = "late"
-        return self.send(200, _completion(body, entry))
+        made = _embeddings if self.path == "/v1/embeddings" else _completion
+        return self.send(200, made(body, entry))
 
     def send(self, status: int, body: dict[str, Any]) -> None:
         data = json.dumps(body).encode()
@@ -88,6 +89,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: tests look at `requests`."""
+
+
+def _embeddings(request: dict[str, Any], entry: Any) -> dict[str, Any]:
+    """A vector for each text: its length and 1; of the given vectors where the script has some."""
+    texts = request["input"]
+    vectors = entry if isinstance(entry, list) else [[float(len(text)), 1.0] for text in texts]
+    data = [{"object": "embedding", "index": n, "embedding": v} for n, v in enumerate(vectors)]
+    usage = {"prompt_tokens": 7 * len(texts), "total_tokens": 7 * len(texts)}
+    return {"object": "list", "data": data, "model": request["model"], "usage": usage}
 
 
 def _completion(request: dict[str, Any], entry: Any) -> dict[str, Any]:

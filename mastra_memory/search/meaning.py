@@ -5,12 +5,13 @@ index, whose scan goes on until enough of what it finds is in the scope; where i
 the whole is compared after all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.db import transaction
+from django.db import connection, transaction
 
 from mastra_memory import conf, sql
 from mastra_memory.embedding.embedder import Vector
@@ -111,18 +112,40 @@ def _compare(index: VectorIndex, wanted: Meaning, vector: Vector, limit: int) ->
 def _scan(index: VectorIndex, wanted: Meaning, vector: Vector, limit: int) -> list[Scored]:
     """Ask the index; it may find fewer than there are."""
     where = wanted.scope.condition("e", by_index=False)
-    with transaction.atomic():
-        sql.row(_SCAN_SETTINGS, [str(EF_SEARCH), str(MAX_SCAN_TUPLES)])
+    with _no_plan_but_the_index():
         found, _ = _ask(index, wanted, vector, where, max(4 * limit, 40), exact=False)
     return found[:limit]
 
 
-# Relaxed order, since what is found is sorted again; and no plan but that of the index.
-_SCAN_SETTINGS = """SELECT set_config('hnsw.iterative_scan', 'relaxed_order', TRUE),
-    set_config('hnsw.ef_search', %s, TRUE), set_config('hnsw.max_scan_tuples', %s, TRUE),
-    set_config('enable_seqscan', 'off', TRUE), set_config('enable_bitmapscan', 'off', TRUE),
-    set_config('enable_sort', 'off', TRUE), set_config('enable_hashjoin', 'off', TRUE),
-    set_config('enable_mergejoin', 'off', TRUE)"""
+_OTHER_PLANS = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
+
+
+@contextmanager
+def _no_plan_but_the_index() -> Iterator[None]:
+    """Settings for one scan, gone afterwards, also inside a transaction of the caller's."""
+    nested = connection.in_atomic_block
+    others = {f"enable_{plan}": "off" for plan in _OTHER_PLANS}
+    scan = {
+        "hnsw.iterative_scan": "relaxed_order",  # what is found is sorted again
+        "hnsw.ef_search": str(EF_SEARCH),
+        "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
+    }
+    with transaction.atomic():
+        before = _settings(others) if nested else {}
+        _configure({**others, **scan})
+        yield
+        if nested:
+            _configure(before)
+
+
+def _settings(names: Iterable[str]) -> dict[str, str]:
+    asked = ", ".join(f"current_setting('{name}')" for name in names)
+    return dict(zip(names, sql.row(f"SELECT {asked}") or (), strict=True))
+
+
+def _configure(chosen: Mapping[str, str]) -> None:
+    asked = ", ".join("set_config(%s, %s, TRUE)" for _ in chosen)
+    sql.row(f"SELECT {asked}", [part for setting in chosen.items() for part in setting])
 
 
 def _ask(

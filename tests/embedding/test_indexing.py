@@ -1,0 +1,352 @@
+"""Making the vectors that rows ask for."""
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from mastra_memory import messages, sql
+from mastra_memory.embedding import embedder, indexing, requests
+from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
+from mastra_memory.models import EmbeddingRequest, MessageEmbedding, ModelUsage
+from mastra_memory.testing import FakeEmbedder
+from mastra_memory.values import StoredThread
+from tests.concurrently import concurrently
+from tests.factories import a_message, make_thread, some_messages
+
+pytestmark = pytest.mark.django_db
+MODEL = "test/model"
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts within one call follow each other at once."""
+    monkeypatch.setattr(embedder, "RETRY_AFTER", (0.0,))
+
+
+@pytest.fixture
+def model(db: None) -> Iterator[FakeEmbedder]:
+    """A fake that makes all vectors."""
+    with FakeEmbedder() as fake:
+        yield fake
+
+
+def save(batch: Sequence[Any], *models: str) -> None:
+    """Store messages that want vectors."""
+    drafts = messages.draft_messages(batch)
+    messages.save_messages(drafts, embed_for=models or (MODEL,))
+
+
+def embed() -> int:
+    """Embed what is due; how many messages it were."""
+    return indexing.embed_pending(seconds=60)[0]
+
+
+def vectors() -> list[tuple[str, int]]:
+    """Message and passage of every vector of the model."""
+    found = MessageEmbedding.objects.filter(model=MODEL)
+    return sorted(found.values_list("message_id", "passage"))
+
+
+def make_due() -> None:
+    """Let the pauses of all requests be over."""
+    EmbeddingRequest.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+
+
+def test_embed_pending__every_text_is_embedded_once(model: FakeEmbedder) -> None:
+    save(some_messages(make_thread("alice", "t"), 10))
+    assert embed() == 10
+    assert vectors() == [(f"m{n}", 0) for n in range(10)]
+    assert sorted(model.texts) == [f"Message {n}" for n in range(10)]
+    assert not EmbeddingRequest.objects.exists()
+    stored = MessageEmbedding.objects.first()
+    assert (stored.thread_id, stored.resource_id, stored.dimensions) == ("t", "alice", 64)
+
+
+def test_embed_pending__saving_unchanged_texts_again_costs_nothing(model: FakeEmbedder) -> None:
+    batch = some_messages(make_thread("alice", "t"), 10)
+    save(batch)
+    embed()
+    save(batch)
+    assert not EmbeddingRequest.objects.exists()
+    assert embed() == 0
+    assert len(model.texts) == 10
+
+
+def test_embed_pending__growing_parts_leave_one_set_of_vectors(model: FakeEmbedder) -> None:
+    thread = make_thread("alice", "t")
+    for said in ("Hel", "Hello", "Hello wor", "Hello world"):
+        save([a_message(thread, "m", text=said)])
+        embed()
+    assert vectors() == [("m", 0)]
+    assert model.texts[-1] == "Hello world"
+
+
+def test_embed_pending__an_edit_replaces_the_vectors(model: FakeEmbedder) -> None:
+    thread = make_thread("alice", "t")
+    save([a_message(thread, "m", text="old " * 1_000)])
+    embed()
+    assert len(vectors()) > 1
+    messages.update_messages([{"id": "m", "content": {"parts": [{"type": "text", "text": "new"}]}}])
+    assert vectors() == []
+    assert embed() == 1
+    assert vectors() == [("m", 0)]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_embed_pending__blank_text_has_no_vector(model: FakeEmbedder, text: str) -> None:
+    tool = {"state": "result", "toolCallId": "c", "toolName": "x", "args": {}, "result": "noise"}
+    parts = [{"type": "text", "text": text}, {"type": "tool-invocation", "toolInvocation": tool}]
+    file = {"type": "file", "data": "data:image/png;base64,AAAA", "mimeType": "image/png"}
+    content = {"format": 2, "parts": [*parts, file]}
+    save([a_message(make_thread("alice", "t"), "m", content=content)])
+    assert not EmbeddingRequest.objects.exists()
+    assert (embed(), model.texts) == (0, [])
+
+
+def test_embed_pending__neither_base64_nor_tools_are_embedded(model: FakeEmbedder) -> None:
+    tool = {"state": "result", "toolCallId": "c", "toolName": "x", "args": {}, "result": "noise"}
+    parts = [
+        {"type": "text", "text": "see data:image/png;base64," + "QUJD" * 10_000 + " here"},
+        {"type": "tool-invocation", "toolInvocation": tool},
+        {"type": "reasoning", "reasoning": "hm", "details": []},
+    ]
+    content = {"format": 2, "parts": parts}
+    save([a_message(make_thread("alice", "t"), "m", content=content)])
+    embed()
+    assert model.texts == ["see   here"]
+
+
+def test_embed_pending__reminders_are_not_embedded(model: FakeEmbedder) -> None:
+    text = "<system-reminder>be kind</system-reminder>"
+    save([a_message(make_thread("alice", "t"), "m", text=text)])
+    assert (embed(), vectors()) == (0, [])
+
+
+def test_embed_pending__a_text_of_every_script(model: FakeEmbedder) -> None:
+    thread = make_thread("alice", "t")
+    texts = ["今天天气很好。" * 500, "👩‍👩‍👧‍👦" * 500, "x" * 100_000, "مرحبا بالعالم " * 300]
+    save([a_message(thread, f"m{n}", text=text) for n, text in enumerate(texts)])
+    assert embed() == 4
+    assert {key for key, _ in vectors()} == {"m0", "m1", "m2", "m3"}
+    assert all(len(passage.encode()) <= model.passage_bytes for passage in model.texts)
+
+
+def test_embed_pending__a_late_answer_for_an_old_text_changes_nothing() -> None:
+    thread = make_thread("alice", "t")
+
+    class Slow(FakeEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+            if "old" in texts:
+                save([a_message(thread, "m", text="new")])
+            return super().embed(texts, query=query, timeout=timeout)
+
+    save([a_message(thread, "m", text="old")])
+    with Slow() as model:
+        assert embed() == 0
+        assert vectors() == []
+        make_due()
+        assert embed() == 1
+        assert (model.texts, vectors()) == (["old", "new"], [("m", 0)])
+    stored = MessageEmbedding.objects.get(message="m")
+    assert bytes(stored.text_hash) == sql.row("SELECT sha256('new')")[0]
+
+
+def test_embed_pending__a_message_deleted_meanwhile_gets_no_vector() -> None:
+    thread = make_thread("alice", "t")
+
+    class Slow(FakeEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+            messages.delete_messages(["m0"])
+            return super().embed(texts, query=query, timeout=timeout)
+
+    save(some_messages(thread, 2))
+    with Slow():
+        assert embed() == 1
+    assert vectors() == [("m1", 0)]
+
+
+def test_embed_pending__a_thread_transferred_meanwhile_takes_its_vectors_along() -> None:
+    thread = make_thread("alice", "t")
+
+    class Slow(FakeEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+            sql.execute("UPDATE mastra_memory_thread SET resource_id = 'bob' WHERE id = 't'")
+            return super().embed(texts, query=query, timeout=timeout)
+
+    save([a_message(thread, "m")])
+    with Slow():
+        assert embed() == 1
+    assert MessageEmbedding.objects.get(message="m").resource_id == "bob"
+
+
+def test_embed_pending__a_provider_that_is_down_leaves_it_pending_with_the_reason() -> None:
+    save(some_messages(make_thread("alice", "t"), 3))
+    with FakeEmbedder(error=ProviderUnavailable("overloaded")):
+        assert embed() == 0
+    waiting = EmbeddingRequest.objects.pending()
+    assert {(r.attempts, r.error, r.claim) for r in waiting} == {(1, "overloaded", None)}
+    assert all(r.due_at > timezone.now() for r in waiting)
+    with FakeEmbedder():
+        assert embed() == 0
+        make_due()
+        assert embed() == 3
+
+
+def test_embed_pending__after_the_last_attempt_it_waits_to_be_told(memory_settings: Any) -> None:
+    memory_settings(EMBEDDER_ATTEMPTS=3)
+    save([a_message(make_thread("alice", "t"), "m")])
+    with FakeEmbedder(error=ProviderUnavailable("overloaded")):
+        for _ in range(5):
+            make_due()
+            embed()
+    (given_up,) = EmbeddingRequest.objects.failed()
+    assert (given_up.attempts, given_up.error) == (3, "overloaded")
+    with FakeEmbedder():
+        make_due()
+        assert embed() == 0
+        requests.retry_failed()
+        assert embed() == 1
+
+
+def test_embed_pending__pauses_grow() -> None:
+    save([a_message(make_thread("alice", "t"), "m")])
+    pauses = []
+    with FakeEmbedder(error=ProviderUnavailable("overloaded")):
+        for _ in range(3):
+            make_due()
+            embed()
+            left = EmbeddingRequest.objects.get().due_at - timezone.now()
+            pauses.append(round(left.total_seconds()))
+    assert pauses == [10, 20, 40]
+
+
+def test_embed_pending__one_text_that_is_refused_does_not_hold_up_the_others() -> None:
+    class Picky(FakeEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+            if "Message 5" in texts:
+                raise ProviderRefused("not this one")
+            return super().embed(texts, query=query, timeout=timeout)
+
+    save(some_messages(make_thread("alice", "t"), 8))
+    with Picky():
+        assert embed() == 7
+    assert [r.message_id for r in EmbeddingRequest.objects.all()] == ["m5"]
+    assert EmbeddingRequest.objects.get().error == "not this one"
+
+
+def test_embed_pending__a_refused_key_is_tried_twice_not_for_every_message() -> None:
+    calls = []
+
+    class Locked(FakeEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+            calls.append(len(texts))
+            raise ProviderRefused("bad key")
+
+    save(some_messages(make_thread("alice", "t"), 50))
+    with Locked():
+        assert embed() == 0
+    assert calls == [50, 1]
+    assert EmbeddingRequest.objects.filter(error="bad key").count() == 50
+
+
+def test_embed_pending__a_model_that_cannot_be_loaded_holds_up_no_other() -> None:
+    thread = make_thread("alice", "t")
+    save([a_message(thread, "lost")], "local/no-such-model")
+    save([a_message(thread, "found", text="tea")], "local/wordllama")
+    assert embed() == 1
+    assert "local/wordllama" in EmbeddingRequest.objects.get(message="lost").error
+
+
+def test_embed_pending__tokens_are_kept_thread_by_thread() -> None:
+    save(some_messages(make_thread("alice", "t1"), 3))
+    save(some_messages(make_thread("alice", "t2"), 1, prefix="x"))
+    with FakeEmbedder(tokens_each=10):
+        embed()
+    for thread_id, tokens in (("t1", 30), ("t2", 10)):
+        used = ModelUsage.objects.of_thread(thread_id).get()
+        assert (used.purpose, used.model, used.input_tokens) == ("embedding", MODEL, tokens)
+
+
+def test_embed_pending__an_embedder_that_costs_nothing_leaves_no_usage(
+    model: FakeEmbedder,
+) -> None:
+    save(some_messages(make_thread("alice", "t"), 3))
+    embed()
+    assert not ModelUsage.objects.exists()
+
+
+def test_embed_pending__stops_when_its_time_is_over(
+    model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "BATCH", 2)
+    save(some_messages(make_thread("alice", "t"), 5))
+    assert indexing.embed_pending(seconds=-1) == (0, True)
+    assert indexing.embed_pending(seconds=60) == (5, False)
+
+
+def test_embed_batch__a_text_without_direction_has_no_vector() -> None:
+    save([a_message(make_thread("alice", "t"), "m", text="tea")])
+    with FakeEmbedder(known={"tea": [0.0, 0.0]}):
+        assert embed() == 1
+    assert vectors() == []
+    assert not EmbeddingRequest.objects.exists()
+
+
+def test_embed_batch__a_claim_that_was_lost_comes_back(model: FakeEmbedder) -> None:
+    save([a_message(make_thread("alice", "t"), "m")])
+    assert len(requests.take(MODEL, uuid.uuid4(), 10)) == 1
+    assert embed() == 0
+    make_due()
+    assert embed() == 1
+
+
+def test_embed_batch__what_kills_every_worker_is_given_up(memory_settings: Any) -> None:
+    memory_settings(EMBEDDER_ATTEMPTS=2)
+    save([a_message(make_thread("alice", "t"), "m")])
+    with FakeEmbedder():
+        for _ in range(3):
+            requests.take(MODEL, uuid.uuid4(), 10)
+            make_due()
+        assert requests.give_up_lost() == 1
+    assert EmbeddingRequest.objects.failed().get().error == requests.LOST
+
+
+@pytest.mark.django_db(transaction=True)
+def test_embed_pending__two_at_once_never_embed_the_same_message() -> None:
+    thread: StoredThread = make_thread("alice", "t")
+    save(some_messages(thread, 300))
+    with FakeEmbedder() as model:
+        done = concurrently(lambda _: embed(), [1, 2, 3])
+    assert sum(done) == 300
+    assert len(model.texts) == 300
+    assert len(vectors()) == 300
+
+
+@pytest.mark.django_db(transaction=True)
+def test_embed_pending__a_message_that_is_being_edited_is_left_for_later(
+    model: FakeEmbedder,
+) -> None:
+    save(some_messages(make_thread("alice", "t"), 2))
+
+    def act(what: str) -> int:
+        if what == "embed":
+            return embed()
+        with transaction.atomic():
+            sql.execute("UPDATE mastra_memory_message SET text = 'changed' WHERE id = 'm0'")
+            give_up = time.monotonic() + 20
+            while EmbeddingRequest.objects.count() == 2 and time.monotonic() < give_up:
+                time.sleep(0.01)
+        return 0
+
+    assert sum(concurrently(act, ["embed", "edit"])) in (1, 2)
+    make_due()
+    embed()
+    assert vectors() == [("m0", 0), ("m1", 0)]
+    assert model.texts[-1] == "changed"

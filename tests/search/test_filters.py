@@ -1,0 +1,127 @@
+"""Mastra's filter language on live metadata."""
+
+from typing import Any
+
+import pytest
+
+from mastra_memory import sql, threads
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.search import filters
+from tests.factories import a_message, make_thread, save
+
+pytestmark = pytest.mark.django_db
+
+METADATA: dict[str, dict[str, Any] | None] = {
+    "a": {"category": "travel", "n": 2, "tags": ["x", "y"], "deep": {"er": "down"}},
+    "b": {"category": "food", "n": "2", "flag": True},
+    "c": {"category": None, "n": 10},
+    "d": None,
+}
+
+
+@pytest.fixture(autouse=True)
+def messages(db: None) -> None:
+    """A thread with one message for each metadata, called the same."""
+    for name, metadata in METADATA.items():
+        thread = make_thread("alice", name, metadata=metadata)
+        role = "assistant" if name == "b" else "user"
+        save([a_message(thread, name, text=f"text {name}", role=role, at=1)])
+
+
+def matching(given: dict[str, Any]) -> str:
+    """Names of the messages that fit, in order."""
+    where = filters.condition(given)
+    found = sql.rows(
+        f"""SELECT m.id FROM mastra_memory_message m
+        JOIN mastra_memory_thread t ON t.id = m.thread_id WHERE {where} ORDER BY m.id""",
+        where.params,
+    )
+    return "".join(message_id for (message_id,) in found)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, "abcd"),
+        ({"category": "travel"}, "a"),
+        ({"category": {"$eq": "travel"}}, "a"),
+        ({"n": 2}, "a"),
+        ({"n": "2"}, "b"),
+        ({"n": 2.0}, "a"),
+        ({"flag": True}, "b"),
+        ({"flag": 1}, ""),
+        ({"category": None}, "cd"),
+        ({"category": {"$ne": "travel"}}, "bcd"),
+        ({"n": {"$gt": 2}}, "c"),
+        ({"n": {"$gte": 2}}, "ac"),
+        ({"n": {"$lt": 10}}, "a"),
+        ({"n": {"$lte": 10}}, "ac"),
+        ({"n": {"$gte": 2, "$lt": 10}}, "a"),
+        ({"category": {"$gte": "g"}}, "a"),
+        ({"n": {"$in": [2, 10]}}, "ac"),
+        ({"n": {"$nin": [2, 10]}}, "bd"),
+        ({"n": {"$in": []}}, ""),
+        ({"category": "travel", "n": {"$gte": 2}}, "a"),
+        ({"$or": [{"category": "food"}, {"n": {"$in": [10, 11]}}]}, "bc"),
+        ({"$or": [{"category": "travel", "n": 99}, {"category": "food"}]}, "b"),
+        ({"$and": [{"category": "travel"}, {"n": 2}]}, "a"),
+        ({"$nor": [{"category": "travel"}, {"category": "food"}]}, "cd"),
+        ({"$not": {"category": "travel"}}, "bcd"),
+        ({"n": {"$not": {"$gte": 2}}}, "bd"),
+        ({"flag": {"$exists": True}}, "b"),
+        ({"flag": {"$exists": False}}, "acd"),
+        ({"tags": {"$contains": "x"}}, "a"),
+        ({"tags": {"$all": ["y", "x"]}}, "a"),
+        ({"tags": ["x", "y"]}, "a"),
+        ({"deep.er": "down"}, "a"),
+        ({"deep": {"er": "down"}}, "a"),
+        ({"role": "assistant"}, "b"),
+        ({"thread_id": {"$in": ["c", "d"]}}, "cd"),
+        ({"message_id": "d"}, "d"),
+        ({"resource_id": "bob"}, ""),
+        ({"content": "text c"}, "c"),
+        ({"created_at": {"$gte": "2024-01-01T00:00:01.000Z"}}, "abcd"),
+        ({"created_at": {"$lt": "2024-01-01T00:00:01.000Z"}}, ""),
+        ({"a' OR 1=1 --": 1}, ""),
+        ({"__proto__": 1}, ""),
+        ({"per%cent": None}, "abcd"),
+    ],
+)
+def test_condition__operators(given: dict[str, Any], found: str) -> None:
+    assert matching(given) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({"n": {"$near": 1}}, "filter.n.$near"),
+        ({"$where": "1"}, "filter.$where"),
+        ({"$or": {}}, "filter.$or"),
+        ({"$or": []}, "filter.$or"),
+        ({"$or": [1]}, "filter.$or.0"),
+        ({"n": {"$in": "x"}}, "filter.n.$in"),
+        ({"n": {"$gt": None}}, "filter.n.$gt"),
+        ({"n": {"$gt": True}}, "filter.n.$gt"),
+        ({"n": {"$exists": "yes"}}, "filter.n.$exists"),
+        ({"n": {"$eq": 1, "x": 2}}, "filter.n.x"),
+    ],
+)
+def test_condition__a_faulty_filter_names_its_place(given: dict[str, Any], place: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        filters.condition(given)
+    assert [issue.field for issue in refused.value.issues] == [place]
+
+
+def test_condition__neither_depth_nor_size_is_endless() -> None:
+    deep: dict[str, Any] = {"n": 1}
+    for _ in range(30):
+        deep = {"$and": [deep]}
+    with pytest.raises(InvalidInput, match="levels deep"):
+        filters.condition(deep)
+    with pytest.raises(InvalidInput, match="condition number"):
+        filters.condition({f"k{n}": 1 for n in range(1_000)})
+
+
+def test_condition__metadata_counts_as_it_is_now() -> None:
+    threads.update_thread("d", metadata={"category": "travel"})
+    assert matching({"category": "travel"}) == "ad"

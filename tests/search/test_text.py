@@ -1,0 +1,133 @@
+"""Finding messages by their words."""
+
+import pytest
+
+from mastra_memory.models import Thread
+from mastra_memory.search import query, text
+from mastra_memory.search.scope import SearchScope
+from tests.conftest import Statements
+from tests.factories import a_message, fill, make_thread, save
+
+pytestmark = pytest.mark.django_db
+
+
+def found(words: str, *, limit: int = 10, **scope: object) -> list[str]:
+    """Ids, best first; of resource `alice` unless a scope is named."""
+    where = SearchScope(**(scope or {"resource_id": "alice"}))  # type: ignore[arg-type]
+    return [s.id for s in text.find_by_words(query.read(words), where, limit=limit)]
+
+
+def say(*texts: str, thread_id: str = "t", resource_id: str = "alice", title: str = "") -> None:
+    """Store messages `t0`, `t1`, … of these texts."""
+    thread = make_thread(resource_id, thread_id, title=title)
+    batch = [a_message(thread, f"{thread_id}{n}", text=said, at=n) for n, said in enumerate(texts)]
+    save(batch)
+
+
+def test_find_by_words__any_of_the_words_is_enough_all_are_better() -> None:
+    say("green tea", "black tea with milk", "milk for the cat", "nothing here")
+    assert found("tea milk") == ["t1", "t2", "t0"]
+
+
+def test_find_by_words__a_rare_word_counts_more_than_a_common_one() -> None:
+    say("cake today", "cake tomorrow", "cake on sunday", "zeppelin on sunday", "cake again")
+    assert found("cake zeppelin")[0] == "t3"
+
+
+def test_find_by_words__a_short_message_that_says_it_often_comes_first() -> None:
+    say("apple pie " + "and many other things " * 20, "apple apple apple", "apple")
+    assert found("apple") == ["t1", "t2", "t0"]
+
+
+def test_find_by_words__among_equals_the_newest_is_first() -> None:
+    say("same words", "same words", "same words")
+    assert found("words") == ["t2", "t1", "t0"]
+
+
+def test_find_by_words__a_word_that_occurs_nowhere_finds_nothing() -> None:
+    say("apples", "pears")
+    assert found("zebra") == []
+
+
+def test_find_by_words__phrase_and_minus() -> None:
+    say("red fox jumps", "fox red", "the red fox and the hound")
+    assert set(found('"red fox"')) == {"t0", "t2"}
+    assert found('"red fox" -hound') == ["t0"]
+    assert found('fox -"red fox"') == ["t1"]
+
+
+def test_find_by_words__accents_and_case_do_not_matter() -> None:
+    say("Été à Zürich", "ПРИВЕТ, мир", "한국어 문장")
+    assert found("ete zurich") == ["t0"]
+    assert found("привет") == ["t1"]
+    assert found("한국어") == ["t2"]
+
+
+def test_find_by_words__a_part_of_a_run_of_chinese_is_found() -> None:
+    say("今天天气很好，我们去公园", "气天", "今晚吃什么")
+    assert found("天气") == ["t0"]
+    assert found("公园") == ["t0"]
+
+
+def test_find_by_words__a_scope_holds_its_own_only() -> None:
+    say("violet submarine", thread_id="a")
+    say("violet guitar", thread_id="b")
+    say("violet secret", thread_id="c", resource_id="bob")
+    assert set(found("violet")) == {"a0", "b0"}
+    assert found("violet", thread_id="b") == ["b0"]
+    assert found("violet", thread_id="c", resource_id="alice") == []
+    assert set(found("violet", within=Thread.objects.exclude(pk="b"))) == {"a0", "c0"}
+    assert len(found("violet", within=None)) == 3
+
+
+def test_find_by_words__a_title_brings_the_newest_message_of_its_thread() -> None:
+    say("first", "second", "third", thread_id="a", title="Trip to Lisbon")
+    say("lisbon is sunny", "so is rome", thread_id="b")
+    assert found("lisbon") == ["a2", "b0"]
+    assert found("lisbons") == ["a2", "b0"]
+    assert found('"trip to lisbon"') == ["a2"]
+    assert found("trip -third") == ["a1"]
+
+
+def test_find_by_words__a_title_lifts_the_messages_of_its_thread() -> None:
+    say("we talked about trains and rain", thread_id="a", title="Trains")
+    say("we talked about trains", thread_id="b")
+    assert found("trains") == ["a0", "b0"]
+
+
+def test_find_by_words__reminders_are_for_the_model_only() -> None:
+    thread = make_thread("alice", "t")
+    save([a_message(thread, "m", text="<system-reminder>violet</system-reminder>")])
+    assert found("violet") == []
+
+
+def test_find_by_words__beyond_the_limit_the_newest_are_ranked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fill(make_thread("alice", "t"), 30, text="zebra")
+    monkeypatch.setattr(text, "MAX_CANDIDATES", 10)
+    assert set(found("zebra", limit=50)) == {f"t:{n}" for n in range(20, 30)}
+
+
+def test_find_by_words__scores_follow_the_order() -> None:
+    say("green tea", "black tea with milk", "milk")
+    scored = text.find_by_words(query.read("tea milk"), SearchScope(), limit=10)
+    scores = [one.score for one in scored]
+    assert scores == sorted(scores, reverse=True)
+    assert all(score > 0 for score in scores)
+
+
+def test_find_by_words__limit_zero_and_no_words_cost_nothing(statements: Statements) -> None:
+    words, none = query.read("tea"), query.read("the")
+    with statements() as sent:
+        assert text.find_by_words(words, SearchScope(), limit=0) == []
+        assert text.find_by_words(none, SearchScope(), limit=9) == []
+    assert sent == []
+
+
+def test_find_by_words__one_statement(statements: Statements) -> None:
+    say("green tea", title="tea")
+    words = query.read("tea milk -cow")
+    with statements() as sent:
+        text.find_by_words(words, SearchScope(resource_id="alice"), limit=10)
+    assert len(sent) == 1
