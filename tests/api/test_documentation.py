@@ -23,12 +23,6 @@ REFUSALS = (
 )
 
 
-@pytest.fixture(scope="module")
-def schema() -> Any:
-    """The schema, as the documentation page loads it."""
-    return SchemaGenerator().get_schema(request=None, public=True)
-
-
 def operation(schema: Any, key: str) -> Any:
     """What the schema says of a route."""
     method, path = key.split(" ", 1)
