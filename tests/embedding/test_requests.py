@@ -1,0 +1,72 @@
+"""The queue of vectors to be made."""
+
+import pytest
+
+from mastra_memory import messages, threads
+from mastra_memory.embedding import indexing, requests
+from mastra_memory.models import EmbeddingRequest, MessageEmbedding
+from mastra_memory.testing import FakeEmbedder
+from tests.factories import a_message, make_thread, save, some_messages
+
+pytestmark = pytest.mark.django_db
+OLD, NEW = "old/model", "new/model"
+
+
+@pytest.fixture(autouse=True)
+def stored(db: None) -> None:
+    """m0 and m1 with vectors of the old model, m2 that nobody wanted embedded, and an empty one."""
+    thread = make_thread("alice", "t")
+    drafts = messages.draft_messages(some_messages(thread, 2))
+    messages.save_messages(drafts, embed_for=[OLD])
+    with FakeEmbedder():
+        indexing.embed_pending(seconds=60)
+    save([a_message(thread, "m2", at=9), a_message(thread, "m3", text=" ", at=10)])
+
+
+def asked() -> list[tuple[str, str]]:
+    """Message and model of every request."""
+    return sorted(EmbeddingRequest.objects.values_list("message_id", "model"))
+
+
+def test_ask__for_what_has_vectors_of_another_model() -> None:
+    assert requests.ask(NEW) == 2
+    assert requests.ask(NEW) == 0
+    assert asked() == [("m0", NEW), ("m1", NEW)]
+
+
+def test_ask__everything_takes_in_what_nobody_wanted() -> None:
+    assert requests.ask(OLD, everything=True) == 1
+    assert asked() == [("m2", OLD)]
+
+
+def test_ask__again_also_where_vectors_are() -> None:
+    assert requests.ask(OLD) == 0
+    assert requests.ask(OLD, again=True) == 2
+    with FakeEmbedder(dimensions=8):
+        assert indexing.embed_pending(seconds=60) == (2, False)
+    assert set(MessageEmbedding.objects.values_list("dimensions", flat=True)) == {8}
+
+
+def test_requests__follow_their_message() -> None:
+    requests.ask(NEW)
+    threads.transfer_thread("t", "bob")
+    assert set(EmbeddingRequest.objects.values_list("resource_id", flat=True)) == {"bob"}
+    messages.delete_messages(["m0"])
+    assert asked() == [("m1", NEW)]
+    threads.delete_thread("t")
+    assert asked() == []
+    assert not MessageEmbedding.objects.exists()
+
+
+def test_vectors__follow_a_message_that_moves_to_another_thread() -> None:
+    other = make_thread("alice", "other")
+    save([a_message(other, "m0", text="Message 0")])
+    moved = MessageEmbedding.objects.get(message="m0")
+    assert (moved.thread_id, moved.resource_id) == ("other", "alice")
+
+
+def test_save_messages__asks_for_every_model_at_once() -> None:
+    thread = make_thread("alice", "u")
+    drafts = messages.draft_messages([a_message(thread, "x")])
+    messages.save_messages(drafts, embed_for=[OLD, NEW])
+    assert asked() == [("x", NEW), ("x", OLD)]

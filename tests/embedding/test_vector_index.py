@@ -1,0 +1,101 @@
+"""The HNSW index of a model."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from mastra_memory import sql
+from mastra_memory.embedding import inventory
+from mastra_memory.embedding.vector_index import VectorIndex
+from mastra_memory.exceptions import InvalidInput
+from tests.factories import make_thread
+from tests.search.vectors import MODEL, at_angle, store
+
+
+def definition(index: VectorIndex) -> str:
+    """How the database describes it."""
+    found = sql.row("SELECT indexdef FROM pg_indexes WHERE indexname = %s", [index.name])
+    return found[0] if found else ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_build__with_the_parameters_of_the_settings(memory_settings: Any) -> None:
+    memory_settings(EMBEDDING_INDEX={"m": 8, "ef_construction": 32})
+    store(make_thread(), {"one": at_angle(1.0)})
+    index = VectorIndex.of(MODEL, 2)
+    assert not index.is_ready()
+    index.build()
+    index.build()
+    assert index.is_ready()
+    assert "m='8', ef_construction='32'" in definition(index)
+    assert "vector_cosine_ops" in definition(index)
+    index.drop()
+    index.drop()
+    assert definition(index) == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_build__one_that_was_left_half_built_is_built_anew() -> None:
+    store(make_thread(), {"one": at_angle(1.0)})
+    index = VectorIndex.of(MODEL, 2)
+    index.build()
+    sql.execute(
+        "UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = to_regclass(%s)", [index.name]
+    )
+    assert not index.is_ready()
+    index.build()
+    assert index.is_ready()
+    index.drop()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_build__long_vectors_are_indexed_in_half_precision() -> None:
+    index = VectorIndex.of(MODEL, 3_072)
+    index.build()
+    assert "halfvec(3072)" in definition(index) and "halfvec_cosine_ops" in definition(index)
+    index.drop()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("metric", "operators"), [("inner_product", "vector_ip_ops"), ("euclidean", "vector_l2_ops")]
+)
+def test_build__metrics(memory_settings: Any, metric: str, operators: str) -> None:
+    memory_settings(EMBEDDING_METRIC=metric)
+    index = VectorIndex.of("it's 100% new", 3)
+    index.build()
+    assert operators in definition(index)
+    assert index.is_ready()
+    index.drop()
+
+
+def test_build__vectors_too_long_for_any_index() -> None:
+    index = VectorIndex("m", 5_000)
+    with pytest.raises(InvalidInput, match="5000 dimensions"):
+        index.build()
+    assert index.distance("e", exact=False) == index.distance("e", exact=True)
+
+
+def test_of__an_unknown_metric(memory_settings: Any) -> None:
+    memory_settings(EMBEDDING_METRIC="manhattan")
+    with pytest.raises(InvalidInput, match="cosine"):
+        VectorIndex.of("m", 3)
+
+
+def test_name__tells_models_lengths_and_metrics_apart() -> None:
+    indexes = [VectorIndex("m", 3), VectorIndex("n", 3), VectorIndex("m", 4)]
+    indexes.append(VectorIndex("m", 3, "euclidean"))
+    assert len({index.name for index in indexes}) == 4
+    assert all(len(index.name) < 63 for index in indexes)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_drop_model__takes_vectors_requests_and_index_along() -> None:
+    store(make_thread(), {"one": at_angle(1.0), "two": at_angle(0.5)})
+    index = VectorIndex.of(MODEL, 2)
+    index.build()
+    assert inventory.lengths() == {MODEL: [2]}
+    assert inventory.drop_model(MODEL) == 2
+    assert (inventory.lengths(), inventory.stock(), definition(index)) == ({}, [], "")
+    connection.close()
