@@ -114,7 +114,12 @@ STORAGES = {
 }
 
 MASTRA_MEMORY: dict[str, Any] = {
-    "OPTIONS": {"workingMemory": {"enabled": True}, "semanticRecall": {"mode": "hybrid"}},
+    "OPTIONS": {
+        "workingMemory": {"enabled": True},
+        "semanticRecall": {"mode": "hybrid"},
+        "generateTitle": True,
+    },
+    "MODEL": os.environ.get("MASTRA_MEMORY_MODEL") or "local/extractive",
     "EMBEDDER": os.environ.get("MASTRA_MEMORY_EMBEDDER") or "local/wordllama",
     "MAX_BODY_BYTES": env.number("MASTRA_MEMORY_MAX_BODY_BYTES", 20 * 1024 * 1024),
     "MAX_PER_PAGE": env.number("MASTRA_MEMORY_MAX_PER_PAGE", 1000),

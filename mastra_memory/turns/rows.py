@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mastra_memory import jsontext, messages, sql, times
+from mastra_memory import jsontext, messages, times
 from mastra_memory.context import Context
 from mastra_memory.exceptions import InvalidInput, Issue
-from mastra_memory.messages import COLUMNS
 from mastra_memory.values import StoredMessage
 
 Given = str | Mapping[str, Any] | StoredMessage
@@ -110,14 +109,5 @@ def shown(rows: Sequence[Row]) -> list[StoredMessage]:
 
 def find_answer(thread_id: str, name: str) -> list[StoredMessage]:
     """The answer of this name as it was stored; empty when there is none."""
-    first = messages.get_messages([_id(thread_id, name, 0)])
-    if not first:
-        return []
-    found = sql.rows(
-        f"""SELECT {COLUMNS} FROM mastra_memory_message m
-        WHERE m.thread_id = %s AND (m.created_at, m.sequence) >= (%s::timestamptz, %s)
-        ORDER BY m.created_at, m.sequence LIMIT %s""",
-        [thread_id, *first[0].place, MOST],
-    )
-    ids = {_id(thread_id, name, index) for index in range(MOST)}
-    return [one for one in (StoredMessage(*cells) for cells in found) if one.id in ids]
+    found = messages.get_messages([_id(thread_id, name, index) for index in range(MOST)])
+    return [message for message in found if message.thread_id == thread_id]

@@ -1,0 +1,20 @@
+"""pydantic-ai: its message history kept in threads, and its agents with a memory.
+
+    turn = run_sync(agent, "Hello", thread_id="t", resource_id="ann", memory=Memory("support"))
+    turn.output
+
+Instructions and system prompts are the agent's and are not kept.
+"""
+
+from mastra_memory.adapters.pydantic_ai.reading import to_messages
+from mastra_memory.adapters.pydantic_ai.running import AgentTurn, run, run_sync, working_memory_tool
+from mastra_memory.adapters.pydantic_ai.writing import from_messages
+
+__all__ = [
+    "AgentTurn",
+    "from_messages",
+    "run",
+    "run_sync",
+    "to_messages",
+    "working_memory_tool",
+]
