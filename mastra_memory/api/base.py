@@ -1,10 +1,11 @@
 """What every viewset of the memory API shares: JSON in and out, the caller, the agent."""
 
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from typing import Any, ClassVar
 
 import orjson
-from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import IsAuthenticated
@@ -93,6 +94,11 @@ class MemoryViewSet(ViewSet):
 
     thread_kwarg: ClassVar[str] = "thread_id"
 
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        if request.META.get("HTTP_TRANSFER_ENCODING") and not request.META.get("CONTENT_LENGTH"):
+            _give_length(request)
+        return super().initialize_request(request, *args, **kwargs)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         self.params = Params(request.query_params)
@@ -152,6 +158,14 @@ class MemoryViewSet(ViewSet):
     def largest_page(self) -> int:
         """How many rows this caller may ask for at once; scoped callers have a limit."""
         return conf.app_settings().MAX_PER_PAGE if self.caller.is_scoped else MAX_PAGE
+
+
+def _give_length(request: HttpRequest) -> None:
+    """Read a body that was sent in pieces: without a length it would be taken for none."""
+    source = getattr(request, "environ", {}).get("wsgi.input", request)
+    data = source.read(conf.app_settings().MAX_BODY_BYTES + 1)
+    request._stream, request._read_started = BytesIO(data), False
+    request.META["CONTENT_LENGTH"] = str(len(data))
 
 
 def _pieces(data: bytes, name: str, items: list[bytes]) -> Iterator[bytes]:
