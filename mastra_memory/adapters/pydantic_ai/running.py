@@ -1,5 +1,6 @@
 """Run an agent with a memory: context in, turn saved."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,8 @@ def run_sync(
 
     def answer(context: Context) -> list[Json]:
         prepared = _prepared(memory, context, options)
-        results.append(agent.run_sync(prompt, **prepared))
+        # A loop of its own, closed afterwards; `agent.run_sync` leaves one behind in the thread.
+        results.append(asyncio.run(agent.run(prompt, **prepared)))
         return _answer_of(results[0])
 
     turn = memory.save_turn(
