@@ -174,7 +174,10 @@ def _drain(stream: Any) -> None:
 def _give_length(request: HttpRequest) -> None:
     """Read a body that was sent in pieces: without a length it would be taken for none."""
     source = getattr(request, "environ", {}).get("wsgi.input", request)
-    data = source.read(conf.app_settings().MAX_BODY_BYTES + 1)
+    limit = conf.app_settings().MAX_BODY_BYTES
+    data = source.read(limit + 1)
+    if len(data) > limit:
+        _drain(source)
     request._stream, request._read_started = BytesIO(data), False
     request.META["CONTENT_LENGTH"] = str(len(data))
 
