@@ -19,10 +19,10 @@ def write_pending(scope: sql.Where | None = None, *, limit: int = BEFORE_A_SEARC
     """
     where = scope or sql.Where()
     return sql.execute(
-        f"""UPDATE mastra_memory_message
-        SET search = mastra_memory_words(%s::regconfig, text)
-        WHERE search IS NULL AND id IN (
+        f"""WITH due AS MATERIALIZED (
             SELECT m.id FROM mastra_memory_message m WHERE m.search IS NULL AND {where}
-            ORDER BY m.created_at DESC LIMIT %s FOR UPDATE SKIP LOCKED)""",
-        [conf.app_settings().SEARCH_LANGUAGE, *where.params, limit],
+            ORDER BY m.created_at DESC LIMIT %s FOR UPDATE SKIP LOCKED)
+        UPDATE mastra_memory_message m SET search = mastra_memory_words(%s::regconfig, m.text)
+        FROM due WHERE m.id = due.id""",
+        [*where.params, limit, conf.app_settings().SEARCH_LANGUAGE],
     )
