@@ -19,6 +19,7 @@ def write_pending(scope: sql.Where | None = None, *, limit: int = BEFORE_A_SEARC
     """
     where = scope or sql.Where()
     return sql.execute(
+        # Materialized: as a plain subquery it may run once a row, and take more than the limit.
         f"""WITH due AS MATERIALIZED (
             SELECT m.id FROM mastra_memory_message m WHERE m.search IS NULL AND {where}
             ORDER BY m.created_at DESC LIMIT %s FOR UPDATE SKIP LOCKED)

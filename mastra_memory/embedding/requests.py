@@ -46,15 +46,17 @@ def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = Non
     where.add("r.error = ''" if scope else "r.due_at <= clock_timestamp()")
     where.add("r.attempts < %s", known.EMBEDDER_ATTEMPTS)
     found = sql.rows(
-        f"""UPDATE mastra_memory_embeddingrequest q SET claim = %s, attempts = q.attempts + 1,
-            due_at = clock_timestamp() + make_interval(secs => %s)
-        FROM mastra_memory_message m
-        WHERE m.id = q.message_id AND q.id IN (
+        # Materialized: as a plain subquery it may run once a row, and take more than the limit.
+        f"""WITH taken AS MATERIALIZED (
             SELECT r.id FROM mastra_memory_embeddingrequest r
             WHERE r.model = %s AND r.failed_at IS NULL AND {where}
             ORDER BY r.due_at, r.id LIMIT %s FOR UPDATE SKIP LOCKED)
+        UPDATE mastra_memory_embeddingrequest q SET claim = %s, attempts = q.attempts + 1,
+            due_at = clock_timestamp() + make_interval(secs => %s)
+        FROM mastra_memory_message m, taken
+        WHERE m.id = q.message_id AND q.id = taken.id
         RETURNING m.id, m.thread_id, m.text, sha256(convert_to(m.text, 'UTF8'))""",
-        [claim, seconds, model, *where.params, limit],
+        [model, *where.params, limit, claim, seconds],
     )
     return [Claimed(*cells) for cells in found]
 
