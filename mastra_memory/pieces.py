@@ -119,7 +119,8 @@ def _reasoning(part: Mapping[str, Any]) -> str:
     if isinstance(part.get("reasoning"), str):
         return part["reasoning"]
     details = part.get("details")
-    texts = [d.get("text") for d in details if isinstance(d, Mapping)] if details else []
+    listed = details if isinstance(details, list) else []
+    texts = [detail.get("text") for detail in listed if isinstance(detail, Mapping)]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 

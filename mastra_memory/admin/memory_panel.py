@@ -114,6 +114,21 @@ def difference(before: str, after: str) -> list[Line]:
     return [Line(kinds[line[0]], "⋯" if line[0] == "@" else harmless(line[1:])) for line in shown]
 
 
+def preview(request: HttpRequest, row: WorkingMemory, *, back: str) -> dict[str, Any]:
+    """What the text would look like, and what it would change; nothing is saved."""
+    if not access.may(request.user, "edit_transcript"):
+        raise PermissionDenied
+    text = request.POST.get("content", "").replace("\r\n", "\n")
+    return {
+        "preview": render(_as_markdown(text)[:100_000]),
+        "lines": difference(access.mask_of(request.user)(row.content), text),
+        "text": text,
+        "version": request.POST.get("version", ""),
+        "action": request.path,
+        "back": back,
+    }
+
+
 @transaction.atomic
 def change(request: HttpRequest, row: WorkingMemory, *, back: str) -> HttpResponseRedirect:
     """Save an edited text or restore a revision, unless somebody changed it meanwhile."""

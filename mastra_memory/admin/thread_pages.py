@@ -199,7 +199,11 @@ class ThreadPages(MemoryAdmin):
         row = WorkingMemory.objects.filter(pk=pk, resource_id=thread.resource_id).first()
         if row is None or row.thread_id not in (None, thread.pk) or request.method != "POST":
             raise Http404
-        return memory_panel.change(request, row, back=conversation.address(thread.pk))
+        back = conversation.address(thread.pk)
+        if "preview" in request.POST:
+            shown = memory_panel.preview(request, row, back=back)
+            return self._page(request, thread, "memory_edit", crumb=_("Working memory"), **shown)
+        return memory_panel.change(request, row, back=back)
 
     def file_view(
         self, request: HttpRequest, object_id: str, sequence: int, index: int

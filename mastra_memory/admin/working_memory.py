@@ -17,6 +17,8 @@ from mastra_memory.admin.changelist import BoundedPaginator
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.models import WorkingMemory
 
+PREVIEW = "admin/mastra_memory/thread/memory_edit.html"
+
 
 @admin.register(WorkingMemory)
 class WorkingMemoryAdmin(ReadOnlyAdmin):
@@ -63,12 +65,17 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
             return HttpResponseRedirect(reverse("admin:mastra_memory_workingmemory_changelist"))
         if not self.has_view_permission(request, row):
             raise PermissionDenied
-        if request.method == "POST":
-            return memory_panel.change(request, row, back=request.path)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Working memory"),
             "opts": self.opts,
+        }
+        if "preview" in request.POST:
+            context |= memory_panel.preview(request, row, back=request.path)
+            return TemplateResponse(request, PREVIEW, context)
+        if request.method == "POST":
+            return memory_panel.change(request, row, back=request.path)
+        context |= {
             "original": row,
             "memory": memory_panel.panel(request, row),
             "can_edit": access.may(request.user, "edit_transcript"),

@@ -12,12 +12,13 @@ from mastra_memory.models import (
     Message,
     Review,
     ReviewNote,
+    Tag,
     Thread,
     ThreadTag,
     WorkingMemory,
 )
 
-LENGTH_WINDOW = 20_000
+LENGTH_WINDOW = 5_000
 """How many threads, newest activity first, are looked through for their length."""
 
 
@@ -109,9 +110,10 @@ def _by_review(threads: QuerySet[Thread], wanted: Wanted) -> QuerySet[Thread]:
     elif wanted.assignee:
         threads = threads.filter(review__assignee_id=int(wanted.assignee))
     if wanted.tag:
-        threads = threads.filter(
-            Exists(ThreadTag.objects.filter(thread_id=OuterRef("pk"), tag__name=wanted.tag))
-        )
+        # By its key: only then does the planner know how common the tag is.
+        tag = Tag.objects.filter(name=wanted.tag).values_list("pk", flat=True).first()
+        tagged = ThreadTag.objects.filter(thread_id=OuterRef("pk"), tag_id=tag)
+        threads = threads.filter(Exists(tagged))
     return threads
 
 
@@ -139,7 +141,7 @@ def _by_length(threads: QuerySet[Thread], least: int, most: int | None) -> Query
         kept = kept.filter(Exists(_from(own, least - 1)))
     if most is not None:
         kept = kept.filter(~Exists(_from(own, most)))
-    return threads.filter(pk__in=Subquery(kept.values("pk")))
+    return threads.filter(pk__in=list(kept.values_list("pk", flat=True)))
 
 
 def _from(messages: QuerySet[Message], offset: int) -> QuerySet[Any, Any]:

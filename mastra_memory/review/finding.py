@@ -17,6 +17,8 @@ FOUND_LIMIT = 300
 COMMON = 20_000
 """Words in more messages than this are looked for in the newest threads only."""
 NEWEST_THREADS = 2_000
+TITLED = 200
+"""Threads that a search takes because of their title."""
 NEAREST = 25
 """Messages that a search by meaning takes."""
 COUNT_LIMIT = 1_000
@@ -66,8 +68,10 @@ def _owner_of_message(message_id: str) -> list[str]:
 
 def _titled(threads: QuerySet[Thread], words: str) -> list[str]:
     holds = Func(Value("simple"), F("title"), function="mastra_memory_words")
-    found = threads.filter(match(holds, words, "simple"))
-    return list(found.values_list("pk", flat=True)[:50])
+    # Without an order: with one, all titles would be read from the newest on.
+    found = threads.filter(match(holds, words, "simple")).order_by()
+    newest = sorted(found.values_list("updated_at", "pk")[:TITLED], reverse=True)
+    return [pk for _moment, pk in newest]
 
 
 def _matching(words: str) -> QuerySet[Message]:

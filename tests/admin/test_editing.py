@@ -233,3 +233,16 @@ def test_message__an_edit_is_found_by_its_new_meaning(admin: Client) -> None:
     undo(admin, thread.id)
     save([a_message(thread, "other")])
     assert Message.objects.filter(pk="m1").exists()
+
+
+def test_memory__is_previewed_before_it_is_saved(admin: Client, reviewer: Client) -> None:
+    thread = make_thread("alice")
+    save_for_resource("alice", "likes tea", source="agent")
+    own = f"/admin/mastra_memory/workingmemory/{WorkingMemory.objects.get().pk}/change/"
+    fields = {"content": "likes **coffee**", "version": "1", "preview": ""}
+    for address in (memory_address(thread.id), own):
+        page = admin.post(address, fields)
+        assert b"<strong>coffee</strong>" in page.content
+        assert "- likes tea + likes **coffee**" in text_of(page)
+        assert reviewer.post(address, fields).status_code == 403
+    assert WorkingMemory.objects.get().content == "likes tea"

@@ -6,6 +6,7 @@ Run by pytest for its server and database; not one of the tests.
 import random
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -29,7 +30,7 @@ from tests.browser.conftest import Person, SignIn, make_user
 DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
 LIST = "/admin/mastra_memory/thread/"
 TENT, REFUND = "sample-broken-tent-pole", "sample-refund-denied"
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1360, "height": 900}},
     "dark": {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"},
     "narrow": {"viewport": {"width": 390, "height": 844}, "has_touch": True},

@@ -1,6 +1,6 @@
 """Hostile conversations in a real browser: nothing runs, nothing is loaded from elsewhere."""
 
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, expect
 
 from tests.admin.test_hostile import EVIL
 from tests.browser.conftest import SignIn
@@ -15,7 +15,12 @@ def test_page__runs_and_loads_nothing_of_strangers(sign_in: SignIn) -> None:
     save([a_message(thread, "pixel", content={"format": 2, "parts": [pixel]}, at=100)])
     dialogs: list[str] = []
     requests: list[str] = []
-    ana.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    ana.page.on("dialog", dismiss)
     ana.page.on("request", lambda request: requests.append(request.url))
     ana.open_thread("evil")
     for path in ("/admin/mastra_memory/thread/?all=1", "/admin/mastra_memory/thread/?q=click"):
