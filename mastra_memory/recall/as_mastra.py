@@ -23,6 +23,10 @@ from mastra_memory.values import (
 )
 
 
+TOP_K = 2
+"""How many hits a search looks for through an agent with `semanticRecall: true`."""
+
+
 def search(
     options: MemoryOptions,
     own: MemoryOptions,
@@ -50,7 +54,6 @@ def search(
         query=query,
         search_scope=chosen.scope,
         search_type="semantic",
-        usage_tokens=page.usage_tokens,
     )
 
 
@@ -67,8 +70,11 @@ def _recall(
     thread_id: str,
     limit: int,
 ) -> MessagePage:
+    if not isinstance(options.raw.get("semantic_recall"), Mapping):
+        chosen = replace(chosen, top_k=TOP_K)
     if chosen.scope == "resource":
-        options = replace(options, semantic_recall=replace(chosen, before=0, after=0))
+        chosen = replace(chosen, before=0, after=0)
+    options = replace(options, semantic_recall=chosen)
     try:
         return assemble.recall(
             options,
@@ -86,8 +92,8 @@ def _span(options: MemoryOptions) -> tuple[int, int]:
     """How many neighbours are shown on each side."""
     given = options.raw.get("semantic_recall")
     span = given.get("message_range") if isinstance(given, Mapping) else None
-    if isinstance(span, Mapping):
-        return span.get("before", CONTEXT[0]), span.get("after", CONTEXT[1])
+    if isinstance(span, Mapping):  # where 0 counts as nothing said
+        return span.get("before") or CONTEXT[0], span.get("after") or CONTEXT[1]
     return CONTEXT if span is None else (span, span)
 
 

@@ -125,7 +125,10 @@ SIGNALS = {
         ({"hide_signals": True}, {"reminder", "reactive", "state"}),
         ({"hide_signals": ["state"]}, {"state"}),
         ({"hide_signals": []}, set()),
-        ({"hide_signals": True, "include_system_reminders": True}, {"reminder", "reactive", "state"}),
+        (
+            {"hide_signals": True, "include_system_reminders": True},
+            {"reminder", "reactive", "state"},
+        ),
     ],
 )
 def test_list_messages__signals_are_hidden_after_paging(choices: Any, hidden: set[str]) -> None:
