@@ -143,7 +143,7 @@ class ThreadPages(MemoryAdmin):
             if told:
                 messages.success(request, told)
             if request.POST.get("then") == "next":
-                return self._to_next(request, thread.pk)
+                return _as_whole_page(request, self._to_next(request, thread.pk))
         target = getattr(request, "go_to_thread", None)
         if target:
             return HttpResponseRedirect(conversation.address(target))
@@ -260,3 +260,10 @@ class ThreadPages(MemoryAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         return view_bar.change(request)
+
+
+def _as_whole_page(request: HttpRequest, response: HttpResponseRedirect) -> HttpResponseBase:
+    """A redirect that a script, which else would take a part of the answer, follows as a page."""
+    if "HX-Request" not in request.headers:
+        return response
+    return HttpResponse(headers={"HX-Redirect": response.url})

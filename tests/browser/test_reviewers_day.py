@@ -185,6 +185,26 @@ def test_timeline__earlier_messages_come_in_place(sign_in: SignIn, talks: list[s
     assert ana.faults == []
 
 
+def test_review__saving_keeps_the_place_one_reads_at(sign_in: SignIn, talks: list[str]) -> None:
+    ana = sign_in()
+    fill(make_thread("anna", "long"), 200)
+    ana.open_thread("long", "?at=long:60")
+    expect(ana.page.locator("article.mm-target")).to_be_in_viewport()
+    ana.page.get_by_label("Status").select_option("waiting")
+    ana.page.get_by_role("button", name="Save", exact=True).first.click()
+    expect(ana.page.locator("#mm-head .mm-status")).to_have_text("waiting")
+    ana.page.get_by_label("New tag").fill("slow")
+    ana.page.get_by_role("button", name="Add", exact=True).click()
+    expect(ana.page.locator("#desk .mm-tag")).to_contain_text("slow")
+    expect(ana.page.locator("article.mm-target")).to_be_in_viewport()
+    desk.change_reviews(["long"], by=ana.user, status="flagged")
+    ana.page.get_by_label("Status").select_option("resolved")
+    ana.page.get_by_role("button", name="Save", exact=True).first.click()
+    expect(ana.page.get_by_text("Somebody else changed this review")).to_be_visible()
+    expect(ana.page.locator("#mm-head .mm-status")).to_have_text("flagged")
+    assert ana.faults == []
+
+
 def test_reading__needs_no_scripts(sign_in: SignIn, talks: list[str]) -> None:
     ana = sign_in(java_script_enabled=False)
     fill(make_thread("anna", "long"), 130)

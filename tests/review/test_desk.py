@@ -57,5 +57,5 @@ def test_reviews__go_with_their_thread(ana: User) -> None:
     thread_id = make_thread().id
     desk.change_reviews([thread_id], by=ana, status="waiting")
     desk.add_tag([thread_id], "late", by=ana)
-    Thread.objects.filter(pk=thread_id)._raw_delete("default")  # type: ignore[attr-defined]
+    Thread.objects.filter(pk=thread_id)._raw_delete("default")
     assert not Review.objects.exists() and not ThreadChange.objects.exists()
