@@ -16,7 +16,7 @@ def reconciled(thread_id: str, rows: Sequence[Row]) -> list[Row]:
 
     A call that is sent again keeps its arguments and never goes back to an earlier state; calls
     that were cut off while they came in are left out. A result goes into the part of its call
-    where only results stand between the two, so that the conversation reads the same; else it
+    where nothing stands between the two, so that the conversation reads the same; else it
     stays a message, with the arguments of its call. The thread is locked meanwhile.
     """
     normal = [_normal(row) for row in rows]
@@ -82,15 +82,13 @@ def _with_content(row: Row, content: Any) -> Row:
 
 
 def _home(rows: Sequence[Row], place: int) -> int | None:
-    """Where the open call of a result is, if only results stand between."""
+    """Where the open call of a result is, if nothing stands between; joined results are gone."""
     results = calls.lone_results(rows[place]["role"], rows[place]["content"])
     for earlier in range(place - 1, -1, -1):
         content = rows[earlier]["content"]
         if content is None:
             continue
         if rows[earlier]["role"] != "assistant":
-            if calls.lone_results(rows[earlier]["role"], content):
-                continue
             return None
         waiting = {
             str(call.get("toolCallId"))

@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from mastra_memory import calls
 from mastra_memory.adapters.notes import Json, notes_of, notes_on
 from mastra_memory.adapters.pydantic_ai.writing import LIBRARY, parsed
+from mastra_memory.adapters.steps import Step, has_ended, is_call, outcome_of, steps_of, thought
 from mastra_memory.values import StoredMessage
 
 _DATA_URI = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
@@ -105,35 +106,19 @@ def _media(part: Json, notes: Json) -> Json | None:
 
 
 def _from_assistant(content: Json) -> Iterator[Json]:
-    """Responses and the results of their calls.
-
-    Where Mastra keeps a whole turn in one message, what follows a result is the next response.
-    """
+    """Responses, and the results of their calls."""
     envelope = notes_on(LIBRARY, content)
-    response: list[Json] = []
-    ended: list[Json] = []
-    for part in content["parts"]:
-        made = _response_part(part)
-        starts_anew = part.get("type") == "step-start" or (ended and not _is_call(part))
-        if envelope is None and starts_anew and response:
-            yield from _step(response, ended, {})
-            response, ended = [], []
-        if made is not None:
-            response.append(made)
-        if _is_call(part) and calls.rank(part["toolInvocation"]) >= calls.ENDED:
-            ended.append(part)
-    if response:
-        yield from _step(response, ended, envelope or {})
+    for step in steps_of(content, library=LIBRARY, whole=envelope is not None):
+        parts = [made for part in step.said if (made := _response_part(part)) is not None]
+        if parts:
+            yield {"kind": "response", "parts": parts, **(envelope or {})}
+        yield from _results(step)
 
 
-def _is_call(part: Json) -> bool:
-    return part.get("type") == "tool-invocation" and isinstance(part.get("toolInvocation"), dict)
-
-
-def _step(response: list[Json], ended: list[Json], envelope: Json) -> Iterator[Json]:
-    yield {"kind": "response", "parts": response, **envelope}
-    notes = [notes_of(LIBRARY, part).get("return", {}).get("request", {}) for part in ended]
-    pairs = zip(notes, ended, strict=True)
+def _results(step: Step) -> Iterator[Json]:
+    """The requests that brought the results; those of one request together."""
+    notes = [notes_of(LIBRARY, part).get("return", {}).get("request", {}) for part in step.ended]
+    pairs = zip(notes, step.ended, strict=True)
     for about, several in groupby(pairs, lambda pair: pair[0]):
         told = dict(about)
         request_id = told.pop("request", None)
@@ -147,24 +132,17 @@ def _response_part(part: Json) -> Json | None:
         case "text":
             return {"part_kind": "text", "content": part["text"], **notes}
         case "reasoning":
-            return {"part_kind": "thinking", "content": _thought(part), **notes}
+            return {"part_kind": "thinking", "content": thought(part), **notes}
         case "file" | "image":
             inner = notes.pop("content", {})
             media = _media(part, inner)
             fits = media is not None and media["kind"] == "binary"
             return {**notes, "part_kind": "file", "content": media} if fits else None
-        case "tool-invocation" if _is_call(part):
+        case "tool-invocation" if is_call(part):
             return _called(part["toolInvocation"], notes.get("call", {}))
         case kind if kind == f"data-{LIBRARY}":
             return part["data"]
     return None
-
-
-def _thought(part: Json) -> str:
-    if isinstance(part.get("reasoning"), str):
-        return part["reasoning"]
-    details = part.get("details") or []
-    return "\n".join(d["text"] for d in details if isinstance(d, Mapping) and d.get("text"))
 
 
 def _called(call: Mapping[str, Any], notes: Json) -> Json:
@@ -182,16 +160,13 @@ def _called(call: Mapping[str, Any], notes: Json) -> Json:
 
 
 def _returned(part: Json) -> Json | None:
-    call = part["toolInvocation"]
-    if calls.rank(call) < calls.ENDED:
+    if not has_ended(part):
         return None
+    call = part["toolInvocation"]
     notes = dict(notes_of(LIBRARY, part).get("return", {}))
     notes.pop("request", None)
-    failed = call.get("isError") is True or call["state"] == "output-error"
-    approval = call.get("approval") or {}
-    content = call.get("result")
-    if content is None:
-        content = call.get("errorText") or approval.get("reason") or ""
+    notes.pop("order", None)
+    content, failed = outcome_of(call)
     return {
         "part_kind": "tool-return",
         "tool_name": call.get("toolName") or "",

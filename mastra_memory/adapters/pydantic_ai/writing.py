@@ -1,5 +1,6 @@
 """From pydantic-ai's messages to rows of ours."""
 
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -117,7 +118,8 @@ def _result_part(part: Json, about: Json) -> Json:
     elif invocation["state"] == "output-denied":
         invocation["approval"] = {"approved": False, "reason": _text(part["content"])}
     known = ("tool_name", "tool_call_id", "content")
-    notes = {key: value for key, value in part.items() if key not in known} | {"request": about}
+    notes = {key: value for key, value in part.items() if key not in known}
+    notes |= {"request": about, "order": time.time_ns()}
     made = {"type": "tool-invocation", "toolInvocation": invocation}
     return noted(LIBRARY, made, notes, under="return")
 

@@ -1,0 +1,12 @@
+"""OpenAI Agents SDK: a `Session` kept in a thread.
+
+    session = MastraSession("thread-1", resource_id="ann")
+    await Runner.run(agent, "Hello", session=session)
+
+Items of the roles `system` and `developer` are the application's and are not kept.
+"""
+
+from mastra_memory.adapters.openai_agents.items import from_items, to_items
+from mastra_memory.adapters.openai_agents.session import MastraSession, working_memory_tool
+
+__all__ = ["MastraSession", "from_items", "to_items", "working_memory_tool"]

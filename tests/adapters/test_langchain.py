@@ -1,0 +1,238 @@
+"""LangChain's messages go in and come out unchanged."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+from mastra_memory.adapters.langchain import MastraChatMessageHistory, to_messages
+from mastra_memory.exceptions import AccessDenied
+from mastra_memory.memory import Memory
+from mastra_memory.models import Message, Thread
+from mastra_memory.values import StoredMessage
+from tests.factories import a_message, make_thread, save
+
+PNG = "iVBORw0KGgo="
+CALL = {"name": "weather", "args": {"city": "Rome"}, "id": "c1", "type": "tool_call"}
+OTHER = {"name": "weather", "args": {"city": "Oslo"}, "id": "c2", "type": "tool_call"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(db: None, memory_settings: Callable[..., None]) -> None:
+    memory_settings()
+
+
+def history(thread_id: str = "t") -> MastraChatMessageHistory:
+    return MastraChatMessageHistory(thread_id, resource_id="ann")
+
+
+def stored() -> list[StoredMessage]:
+    return list(Memory().list_messages("t", per_page=False).messages)
+
+
+def result(content: Any = "sunny", call_id: str = "c1", **more: Any) -> ToolMessage:
+    return ToolMessage(content, tool_call_id=call_id, **more)
+
+
+CONVERSATIONS: dict[str, list[BaseMessage]] = {
+    "text": [HumanMessage("Hello", name="ann"), AIMessage("Hi there", id="m1")],
+    "everything about an answer": [
+        AIMessage(
+            "Hi",
+            id="run-1",
+            name="bot",
+            additional_kwargs={"k": [1]},
+            response_metadata={"model_name": "gpt-5", "finish_reason": "stop"},
+            usage_metadata={"input_tokens": 7, "output_tokens": 3, "total_tokens": 10},
+        )
+    ],
+    "a call and its result": [
+        HumanMessage("Weather?"),
+        AIMessage("I look", tool_calls=[CALL]),
+        result("sunny", name="weather", id="r1", artifact={"raw": [1, 2]}),
+        AIMessage("Sunny"),
+    ],
+    "a call without words": [AIMessage("", tool_calls=[CALL]), result()],
+    "two calls at once": [
+        AIMessage("", tool_calls=[CALL, OTHER]),
+        result(),
+        result("cold", "c2"),
+        AIMessage("done"),
+    ],
+    "results the other way round": [
+        AIMessage("", tool_calls=[CALL, OTHER]),
+        result("cold", "c2"),
+        result(),
+    ],
+    "a failure": [AIMessage("", tool_calls=[CALL]), result("no net", status="error")],
+    "a result of blocks": [
+        AIMessage("", tool_calls=[CALL]),
+        result([{"type": "text", "text": "sunny"}, {"type": "image", "base64": PNG}]),
+    ],
+    "a call that cannot be read": [
+        AIMessage(
+            "",
+            invalid_tool_calls=[
+                {
+                    "name": "w",
+                    "args": "{broken",
+                    "id": "c1",
+                    "error": "no JSON",
+                    "type": "invalid_tool_call",
+                }
+            ],
+        )
+    ],
+    "images": [
+        HumanMessage(
+            [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image_url", "image_url": {"url": "https://x.test/a", "detail": "low"}},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+                {"type": "image", "base64": PNG, "mime_type": "image/png"},
+                {"type": "image", "url": "https://x.test/b.png"},
+                {"type": "file", "base64": PNG, "mime_type": "application/pdf", "filename": "b"},
+                {"type": "audio", "url": "https://x.test/c.mp3", "mime_type": "audio/mpeg"},
+            ]
+        )
+    ],
+    "a list of one text": [HumanMessage([{"type": "text", "text": "Hello"}])],
+    "a list of bare texts": [HumanMessage(["Hello", "there"])],
+    "reasoning": [
+        AIMessage(
+            [
+                {"type": "reasoning", "reasoning": "Let me see", "extras": {"id": "rs_1"}},
+                {"type": "thinking", "thinking": "hm", "signature": "sig"},
+                {"type": "text", "text": "Right", "annotations": [{"type": "citation"}]},
+            ]
+        )
+    ],
+    "a call that is a block too": [
+        AIMessage(
+            [
+                {"type": "text", "text": "I look"},
+                {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Rome"}},
+            ],
+            tool_calls=[CALL],
+        ),
+        result(),
+    ],
+    "blocks nobody knows": [AIMessage([{"type": "server_tool_call", "name": "x", "args": {}}])],
+    "a call without a result": [HumanMessage("Weather?"), AIMessage("", tool_calls=[CALL])],
+    "a question between call and result": [
+        AIMessage("", tool_calls=[CALL]),
+        HumanMessage("Still there?"),
+        result(name="weather"),
+    ],
+    "the same call id again": [
+        AIMessage("", tool_calls=[CALL]),
+        result("one"),
+        AIMessage("", tool_calls=[CALL]),
+        result("two"),
+    ],
+    "a result of nobody": [result(name="weather")],
+}
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_history__what_went_in_comes_out(name: str, one_by_one: bool) -> None:
+    messages = CONVERSATIONS[name]
+    for batch in [[message] for message in messages] if one_by_one else [messages]:
+        history().add_messages(batch)
+    assert history().messages == messages
+
+
+def test_history__others_can_read_what_was_said_and_done() -> None:
+    history().add_messages(CONVERSATIONS["a call and its result"])
+    assert [one.role for one in stored()] == ["user", "assistant", "assistant"]
+    call = stored()[1].content["parts"][1]["toolInvocation"]
+    assert (call["state"], call["args"], call["result"]) == ("result", {"city": "Rome"}, "sunny")
+
+
+def test_history__arguments_are_kept_once() -> None:
+    history().add_messages(CONVERSATIONS["a call that is a block too"])
+    assert stored()[0].content_json.count("Rome") == 1
+
+
+def test_history__a_text_that_was_edited_is_the_one_that_counts() -> None:
+    history().add_messages(CONVERSATIONS["reasoning"])
+    first = stored()[0]
+    parts = first.content["parts"]
+    parts[0]["reasoning"] = parts[2]["text"] = "masked"
+    Memory().update_messages([{"id": first.id, "content": {"parts": parts}}])
+    blocks: Any = history().messages[0].content
+    assert (blocks[0]["reasoning"], blocks[2]["text"]) == ("masked", "masked")
+
+
+def test_history__a_message_with_an_id_is_kept_once() -> None:
+    said = HumanMessage("Hello", id="h1")
+    history().add_messages([said])
+    history().add_messages([said, AIMessage("Hi", id="a1")])
+    history("other").add_messages([said])
+    assert len(history().messages) == 2 and len(history("other").messages) == 1
+
+
+def test_history__removed_messages_are_deleted() -> None:
+    history().add_messages([HumanMessage("One", id="h1"), HumanMessage("Two", id="h2")])
+    history().add_messages([RemoveMessage(id="h1"), AIMessage("Three")])
+    assert [one.content for one in history().messages] == ["Two", "Three"]
+
+
+def test_history__system_messages_are_not_kept() -> None:
+    history().add_messages([SystemMessage("Obey"), HumanMessage("Hello")])
+    assert [one.content for one in history().messages] == ["Hello"]
+
+
+def test_clear__leaves_the_thread() -> None:
+    history().clear()
+    assert history().messages == []
+    history().add_messages([HumanMessage("Hello")])
+    history().clear()
+    assert history().messages == [] and Thread.objects.get(pk="t").resource_id == "ann"
+
+
+def test_history__of_another_resource_is_refused() -> None:
+    make_thread("bob", "t")
+    for verb in (
+        lambda: history().messages,
+        lambda: history().add_messages([HumanMessage("x")]),
+        lambda: history().clear(),
+    ):
+        with pytest.raises(AccessDenied):
+            verb()
+    assert not Message.objects.exists()
+
+
+def test_to_messages__of_messages_that_mastra_wrote() -> None:
+    thread = make_thread("ann", "t")
+    call = {"toolCallId": "c1", "toolName": "weather", "args": {"city": "Rome"}}
+    steps = [
+        {"type": "step-start"},
+        {"type": "tool-invocation", "toolInvocation": {**call, "state": "result", "result": [21]}},
+        {"type": "step-start"},
+        {"type": "text", "text": "21 degrees"},
+    ]
+    image = {"type": "file", "data": "https://x.test/a.png", "mimeType": "image/png"}
+    said = {"format": 2, "parts": [{"type": "text", "text": "Weather?"}, image]}
+    save(
+        [
+            a_message(thread, "u1", content=said, at=0),
+            a_message(thread, "a1", role="assistant", content={"format": 2, "parts": steps}, at=1),
+        ]
+    )
+    human, first, tool, last = to_messages(stored())
+    assert human.content == [
+        {"type": "text", "text": "Weather?"},
+        {"type": "image", "url": "https://x.test/a.png", "mime_type": "image/png"},
+    ]
+    assert isinstance(first, AIMessage) and first.tool_calls == [CALL]
+    assert (tool.content, tool.name, last.content) == ("[21]", "weather", "21 degrees")
