@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
+from zlib import crc32
 
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
 from mastra_memory.importers import (
     looking_up,
+    storing_memories,
     storing_messages,
     storing_observations,
     storing_threads,
 )
 from mastra_memory.importers.ahead import read_ahead
+from mastra_memory.importers.lanes import Lanes
 from mastra_memory.importers.port import (
     ImportedMessage,
     ImportedRecord,
@@ -20,19 +24,35 @@ from mastra_memory.importers.port import (
     Item,
     LeftOut,
     Remark,
-    Storable,
     kind_of,
 )
-from mastra_memory.importers.rows import Row, Verdict, prepare
+from mastra_memory.importers.rows import Entry, Row, Verdict, prepare
 from mastra_memory.importers.tally import Tally
 
-BATCH = 5000
+BATCH = 2500
 """Rows in a batch."""
-BATCH_BYTES = 16 << 20
+BATCH_BYTES = 8 << 20
 """Text in a batch, roughly."""
+LANES = 2
+"""So many connections store at the same time when nothing forbids it."""
 
 _OF_A_ROW = ("22", "23", "54")
 """Classes of SQLSTATE that blame what is stored: bad value, constraint, too large."""
+_DEADLOCK = "40P01"
+_ATTEMPTS = 5
+
+
+class Batch:
+    """Rows that wait to be stored together."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.weight = 0
+
+    def add(self, row: Row) -> None:
+        """One more."""
+        self.rows.append(row)
+        self.weight += row.weight
 
 
 class Loader:
@@ -43,83 +63,106 @@ class Loader:
         tally: Tally,
         *,
         batch: int = BATCH,
+        lanes: int = 1,
         update: bool = False,
         dry_run: bool = False,
         look_at: Callable[[Sequence[Row]], None] | None = None,
     ) -> None:
         """`update` overwrites what is there already and differs; `dry_run` stores nothing.
 
-        `look_at` sees each batch before it is stored.
+        With more than one of them, `lanes` are connections of their own, which do not see what an
+        open transaction of the caller has written. `look_at` sees each batch before it is stored.
         """
         self._tally = tally
-        self._batch = batch
-        self._update = update
-        self._dry_run = dry_run
+        self._size = batch
+        self._batches = [Batch() for _ in range(lanes)]
+        self._lanes: Lanes[list[Verdict]] = Lanes(lanes)
+        self._store = looked_up if dry_run else partial(stored, update=update)
         self._look_at = look_at
-        self._rows: list[Row] = []
-        self._bytes = 0
 
     def load(self, items: Iterable[Item], after_batch: Callable[[], None] = lambda: None) -> None:
         """Store everything, calling `after_batch` after each transaction.
 
-        Interrupting it loses the batch at hand, and running it again stores what is missing. The
+        Interrupting it loses the batches at hand, and running it again stores what is missing. The
         items are made in a thread of their own: they must not touch Django's connection.
         """
-        with closing(read_ahead(prepare(items))) as entries:
-            for entry in entries:
-                if isinstance(entry, LeftOut):
-                    self._tally.leave_out(entry)
-                elif isinstance(entry, Remark):
-                    self._tally.remark(entry)
-                elif self._add(entry):
-                    self._flush()
-                    after_batch()
-        self._flush()
-        after_batch()
+        with self._lanes, closing(read_ahead(prepare(items))) as entries:
+            try:
+                for entry in entries:
+                    self._take(entry, after_batch)
+                for lane in range(len(self._batches)):
+                    self._flush(lane)
+            finally:
+                for verdicts in self._lanes.finish():
+                    self._count(verdicts)
+                after_batch()
 
-    def _add(self, row: Row) -> bool:
-        """Whether the batch is full now."""
-        self._rows.append(row)
-        self._bytes += row.weight
-        return len(self._rows) >= self._batch or self._bytes >= BATCH_BYTES
+    def _take(self, entry: Entry, after_batch: Callable[[], None]) -> None:
+        if isinstance(entry, LeftOut):
+            self._tally.leave_out(entry)
+        elif isinstance(entry, Remark):
+            self._tally.remark(entry)
+        else:
+            lane = crc32(_belongs_to(entry).encode()) % len(self._batches)
+            batch = self._batches[lane]
+            batch.add(entry)
+            if len(batch.rows) >= self._size or batch.weight >= BATCH_BYTES:
+                self._flush(lane)
+                after_batch()
 
-    def _flush(self) -> None:
-        rows, self._rows, self._bytes = self._rows, [], 0
+    def _flush(self, lane: int) -> None:
+        rows, self._batches[lane] = self._batches[lane].rows, Batch()
         if rows and self._look_at:
             self._look_at(rows)
-        if self._dry_run:
-            self._count(looking_up.look_up(rows))
-        elif rows:
-            self._store(rows)
-
-    def _store(self, rows: Sequence[Row]) -> None:
-        """Store the rows; where the database refuses one, find it by halving and store the rest."""
-        try:
-            with transaction.atomic():
-                verdicts = list(_stored(rows, self._update))
-        except (DataError, IntegrityError, OperationalError) as error:
-            if not _blames_a_row(error):
-                raise
-            if len(rows) == 1:
-                reason = f"the database refuses it: {type(error.__cause__).__name__}"
-                self._refuse(rows[0].item, reason, str(error).partition("\n")[0])
-                return
-            half = len(rows) // 2
-            self._store(rows[:half])
-            self._store(rows[half:])
-        else:
+        for verdicts in self._lanes.run(lane, partial(self._store, rows)):
             self._count(verdicts)
 
     def _count(self, verdicts: Iterable[Verdict]) -> None:
         for verdict in verdicts:
+            item, kind = verdict.row.item, kind_of(verdict.row.item)
             if verdict.outcome == "refused":
-                self._refuse(verdict.row.item, verdict.reason)
+                left_out = LeftOut(kind, "refused", item.where, verdict.reason, verdict.detail)
+                self._tally.leave_out(left_out, understood=True)
             else:
-                self._tally.count(kind_of(verdict.row.item), verdict.outcome)
+                self._tally.count(kind, verdict.outcome)
 
-    def _refuse(self, item: Storable, reason: str, detail: str = "") -> None:
-        left_out = LeftOut(kind_of(item), "refused", item.where, reason, detail)
-        self._tally.leave_out(left_out, understood=True)
+
+def _belongs_to(row: Row) -> str:
+    """What keeps rows in one lane, and so in order: their thread, without one their resource."""
+    if isinstance(row.item, ImportedThread):
+        return row.item.id
+    return row.item.thread_id or row.item.resource_id
+
+
+def looked_up(rows: Sequence[Row]) -> list[Verdict]:
+    """What would become of the rows."""
+    return list(looking_up.look_up(rows))
+
+
+def stored(rows: Sequence[Row], *, update: bool) -> list[Verdict]:
+    """Store the rows in one transaction.
+
+    Where the database refuses one, it is found by halving, and the others are stored.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            with transaction.atomic():
+                return list(_stored(rows, update))
+        except (DataError, IntegrityError, OperationalError) as error:
+            code = str(getattr(error.__cause__, "sqlstate", "") or "")
+            if code.startswith(_OF_A_ROW):
+                return _without_the_bad_one(rows, update, error)
+            if code != _DEADLOCK or attempt == _ATTEMPTS:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _without_the_bad_one(rows: Sequence[Row], update: bool, error: Exception) -> list[Verdict]:
+    if len(rows) == 1:
+        reason = f"the database refuses it: {type(error.__cause__).__name__}"
+        return [Verdict(rows[0], "refused", reason, str(error).partition("\n")[0])]
+    half = len(rows) // 2
+    return stored(rows[:half], update=update) + stored(rows[half:], update=update)
 
 
 def _stored(rows: Sequence[Row], update: bool) -> Iterator[Verdict]:
@@ -127,7 +170,7 @@ def _stored(rows: Sequence[Row], update: bool) -> Iterator[Verdict]:
     owners = storing_threads.locked_owners(filter(None, map(_thread_of, rows)))
     for kind, store in (
         (ImportedThread, storing_threads.store_threads),
-        (ImportedWorkingMemory, storing_threads.store_working_memories),
+        (ImportedWorkingMemory, storing_memories.store_working_memories),
         (ImportedMessage, storing_messages.store_messages),
         (ImportedRecord, storing_observations.store_records),
     ):
@@ -137,7 +180,3 @@ def _stored(rows: Sequence[Row], update: bool) -> Iterator[Verdict]:
 
 def _thread_of(row: Row) -> str | None:
     return row.item.id if isinstance(row.item, ImportedThread) else row.item.thread_id
-
-
-def _blames_a_row(error: Exception) -> bool:
-    return str(getattr(error.__cause__, "sqlstate", "") or "").startswith(_OF_A_ROW)

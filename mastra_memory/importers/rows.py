@@ -53,7 +53,8 @@ class Verdict:
     row: Row
     outcome: Outcome
     reason: str = ""
-    """Why it is refused."""
+    """Why it is refused, in words that many may share."""
+    detail: str = ""
 
 
 Entry = Row | LeftOut | Remark

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from mastra_memory import jsontext, sql
-from mastra_memory.importers.port import ImportedThread, ImportedWorkingMemory
+from mastra_memory import sql
+from mastra_memory.importers.port import ImportedThread
 from mastra_memory.importers.rows import Row, Verdict
 
-FOREIGN = "its id is the id of another resource's thread"
 NO_THREAD = "its thread is not here, or is another resource's"
+FOREIGN = "its id is the id of another resource's thread"
 
 Owners = dict[str, str]
 """Resource by thread."""
@@ -48,8 +48,10 @@ def store_threads(rows: Sequence[Row], owners: Owners, *, update: bool) -> list[
         params,
     )
     stored: Owners = dict(made)
-    updated = _renew(params, update) - stored.keys() if len(stored) < len(first) else set()
     owners.update(stored)
+    if late := [thread_id for thread_id in first if thread_id not in owners]:
+        owners.update(locked_owners(late))  # somebody made them meanwhile
+    updated = _renew(params, update) - stored.keys() if len(stored) < len(first) else set()
     verdicts = []
     for row in rows:
         item = cast(ImportedThread, row.item)
@@ -92,92 +94,3 @@ def _renew(params: Sequence[object], update: bool) -> set[str]:
         params,
     )
     return {thread_id for (thread_id,) in changed}
-
-
-_WM_INPUT = """SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[],
-    %s::timestamptz[], %s::jsonb[]) WITH ORDINALITY
-    AS i(thread_id, resource_id, content, created_at, updated_at, revisions, place)"""
-_SAME = "w.resource_id = i.resource_id AND w.thread_id IS NOT DISTINCT FROM i.thread_id"
-
-
-def store_working_memories(rows: Sequence[Row], owners: Owners, *, update: bool) -> list[Verdict]:
-    """Insert the working memories that are missing, with their revisions.
-
-    One that is there stays; with `update` the source's text becomes its newest revision.
-    """
-    items = [cast(ImportedWorkingMemory, row.item) for row in rows]
-    fit = [
-        row
-        for row, item in zip(rows, items, strict=True)
-        if item.thread_id is None or owners.get(item.thread_id) == item.resource_id
-    ]
-    params = _memory_params([cast(ImportedWorkingMemory, row.item) for row in fit])
-    stored = {place for (place,) in sql.rows(_INSERT_MEMORIES, params)}
-    updated = {place for (place,) in sql.rows(_UPDATE_MEMORIES, params)} if update else set()
-    placed = {id(row) for row in fit}
-    verdicts = [Verdict(row, "refused", NO_THREAD) for row in rows if id(row) not in placed]
-    for place, row in enumerate(fit, start=1):
-        if place in stored:
-            verdicts.append(Verdict(row, "stored"))
-        else:
-            verdicts.append(Verdict(row, "updated" if place in updated else "already there"))
-    return verdicts
-
-
-_INSERT_MEMORIES = f"""WITH i AS MATERIALIZED ({_WM_INPUT}),
-    made AS (
-        INSERT INTO mastra_memory_workingmemory
-            (scope, thread_id, resource_id, content, version, created_at, updated_at)
-        SELECT CASE WHEN thread_id IS NULL THEN 'resource' ELSE 'thread' END, thread_id,
-            resource_id, content,
-            (SELECT max((r->>'version')::int) FROM jsonb_array_elements(revisions) r),
-            created_at, updated_at
-        FROM i ORDER BY place ON CONFLICT DO NOTHING RETURNING id, thread_id, resource_id),
-    placed AS (
-        SELECT DISTINCT ON (w.id) w.id, i.place, i.revisions FROM made w JOIN i
-            ON {_SAME} ORDER BY w.id, i.place),
-    noted AS (
-        INSERT INTO mastra_memory_workingmemoryrevision
-            (working_memory_id, version, content, source, created_at)
-        SELECT placed.id, (r->>'version')::int, r->>'content', r->>'source',
-            (r->>'createdAt')::timestamptz
-        FROM placed, jsonb_array_elements(placed.revisions) r)
-    SELECT place FROM placed"""
-
-_UPDATE_MEMORIES = f"""WITH i AS MATERIALIZED ({_WM_INPUT}),
-    changed AS (
-        UPDATE mastra_memory_workingmemory w SET content = i.content, version = w.version + 1,
-            updated_at = greatest(w.updated_at, i.updated_at)
-        FROM i WHERE {_SAME} AND w.content <> i.content
-        RETURNING w.id, w.version, w.content, i.place),
-    noted AS (
-        INSERT INTO mastra_memory_workingmemoryrevision
-            (working_memory_id, version, content, source)
-        SELECT id, version, content, 'import' FROM changed)
-    SELECT place FROM changed"""
-
-
-def _memory_params(items: Sequence[ImportedWorkingMemory]) -> list[list[object]]:
-    return [
-        [item.thread_id for item in items],
-        [item.resource_id for item in items],
-        [item.content for item in items],
-        [item.created_at for item in items],
-        [item.updated_at for item in items],
-        [jsontext.dumps(_revisions(item)) for item in items],
-    ]
-
-
-def _revisions(item: ImportedWorkingMemory) -> list[dict[str, object]]:
-    """What it was before; what it is now, when the source tells no more."""
-    known = [
-        {
-            "version": revision.version,
-            "content": revision.content,
-            "source": revision.source[:32],
-            "createdAt": revision.created_at,
-        }
-        for revision in item.revisions
-    ]
-    only = {"version": 1, "content": item.content, "source": "import", "createdAt": item.updated_at}
-    return known or [only]

@@ -12,6 +12,7 @@ from mastra_memory.exporters import jsonl
 from mastra_memory.exporters.selection import Selection, one_moment
 from mastra_memory.importers.port import Owner
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemoryRevision
+from mastra_memory.values import StoredThread
 from tests.factories import (
     a_message,
     make_chunk,
@@ -49,35 +50,46 @@ def erase() -> None:
     assert not Message.objects.exists() and not WorkingMemoryRevision.objects.exists()
 
 
+ODD: dict[str, Any] = {
+    "ü": ["☃", None, 1.5, -0.0, 1e22, {"deep": []}],
+    "": "\u2028\ufffd\\u0000",
+}
+
+
 def everything() -> None:
     """At least one row of each kind, with odd values everywhere."""
-    odd: dict[str, Any] = {"ü": ["☃", None, 1.5, -0.0, 1e22, {"deep": []}]}
-    odd[""] = "\u2028\ufffd\\u0000"
-    first = make_thread("alice", "t/1 ☃", title='A "title"\n', metadata={"k": odd})
-    tool = {"toolCallId": "c", "toolName": "f", "state": "result", "args": {}, "result": [1]}
-    content = {
-        "format": 2,
-        "parts": [{"type": "tool-invocation", "toolInvocation": tool}, {"type": "x", **odd}],
-        "metadata": odd,
-        "content": "words",
-    }
-    save([a_message(first, "m1", at=0, content=content, role="assistant", type="text")])
-    save(some_messages(first, 5, prefix="tie", createdAt="2024-01-01T00:00:00.001Z"))
-    save([a_message(first, "late", content="x", createdAt="9999-12-31T23:59:59.999Z")])
-    Message.objects.filter(pk="tie2").update(edited_at=moment(0.5))
+    first = make_thread("alice", "t/1 ☃", title='A "title"\n', metadata={"k": ODD})
+    some_odd_messages(first)
     second = make_thread("alice", "t2")
     Thread.objects.filter(pk="t2").update(
         clone_source_id=first.id, metadata=None, title_source="", created_at=moment(0.001)
     )
     make_thread("bob", "t3", metadata={})
     working_memory.save_for_thread(first.id, "alice", "of the thread", source="agent")
-    working_memory.save_for_resource("alice", "old", source="api")
-    working_memory.save_for_resource("alice", "new\n# ü", source="api")
-    working_memory.save_for_resource("bob", "cleared", source="api")
-    working_memory.save_for_resource("bob", "", source="api")
-    make_record(first, active_observations="old", config={"_overrides": {"a": 1}})
+    for resource, text in (("alice", "old"), ("alice", "# new ü"), ("bob", "x"), ("bob", "")):
+        working_memory.save_for_resource(resource, text, source="api")
+    some_odd_observations(first)
+    make_record(second)
+
+
+def some_odd_messages(thread: StoredThread) -> None:
+    tool = {"toolCallId": "c", "toolName": "f", "state": "result", "args": {}, "result": [1]}
+    content = {
+        "format": 2,
+        "parts": [{"type": "tool-invocation", "toolInvocation": tool}, {"type": "x", **ODD}],
+        "metadata": ODD,
+        "content": "words",
+    }
+    save([a_message(thread, "m1", at=0, content=content, role="assistant", type="text")])
+    save(some_messages(thread, 5, prefix="tie", createdAt="2024-01-01T00:00:00.001Z"))
+    save([a_message(thread, "late", content="x", createdAt="9999-12-31T23:59:59.999Z")])
+    Message.objects.filter(pk="tie2").update(edited_at=moment(0.5))
+
+
+def some_odd_observations(thread: StoredThread) -> None:
+    make_record(thread, active_observations="old", config={"_overrides": {"a": 1}})
     record = make_record(
-        first,
+        thread,
         generation_count=1,
         origin_type="reflection",
         active_observations="noted ü",
@@ -89,12 +101,11 @@ def everything() -> None:
         reflected_observation_line_count=3,
         total_tokens_observed=2**40,
         observed_timezone="Europe/Vienna",
-        metadata={"k": odd},
+        metadata={"k": ODD},
     )
     make_chunk(record, 0, hints={"currentTask": "x"}, message_ids=["m1"])
     make_chunk(record, 1, message_ids=[])
     make_record(resource_id="carol")
-    make_record(second)
 
 
 def test_export__comes_back_the_same_to_the_byte(tmp_path: Path) -> None:

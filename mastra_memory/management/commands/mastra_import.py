@@ -7,11 +7,12 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
 from tqdm import tqdm
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
-from mastra_memory.importers.loading import BATCH, Loader
+from mastra_memory.importers.loading import BATCH, LANES, Loader
 from mastra_memory.importers.port import Owner
 from mastra_memory.importers.sources import Source
 from mastra_memory.importers.tally import Tally
@@ -76,6 +77,7 @@ class Command(BaseCommand):
         loader = Loader(
             tally,
             batch=options["batch"],
+            lanes=1 if connection.in_atomic_block else LANES,
             update=options["update"],
             dry_run=options["dry_run"],
             look_at=UserWatch(self._warn).look_at if source.keeps_ids else None,

@@ -1,0 +1,121 @@
+"""Lanes: order within one, work side by side in several, connections that are given back."""
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.db import connection
+
+from mastra_memory import sql
+from mastra_memory.importers.lanes import Lanes
+from mastra_memory.importers.port import ImportedMessage, ImportedThread, Item
+from mastra_memory.models import Message, Thread
+from tests.factories import moment, text_content
+from tests.importers.importing import load_items, outcomes
+
+
+def test_run__a_single_lane_is_the_callers_own_thread() -> None:
+    lanes: Lanes[str] = Lanes(1)
+    with lanes:
+        assert list(lanes.run(0, lambda: threading.current_thread().name)) == [
+            threading.current_thread().name
+        ]
+        assert list(lanes.finish()) == []
+
+
+def test_run__one_lane_keeps_its_order_and_lanes_run_at_the_same_time() -> None:
+    meeting = threading.Barrier(2, timeout=20)
+    done: list[tuple[int, int]] = []
+
+    def job(lane: int, number: int) -> tuple[int, int]:
+        meeting.wait()
+        done.append((lane, number))
+        return lane, number
+
+    lanes: Lanes[tuple[int, int]] = Lanes(2)
+    with lanes:
+        found = [
+            r for n in range(3) for lane in (0, 1) for r in lanes.run(lane, partial(job, lane, n))
+        ]
+        found += list(lanes.finish())
+    assert sorted(found) == [(lane, n) for lane in (0, 1) for n in range(3)]
+    for lane in (0, 1):
+        assert [n for known, n in done if known == lane] == [0, 1, 2]
+
+
+def test_finish__a_failure_is_raised_after_the_other_results() -> None:
+    def fail() -> str:
+        raise ValueError("torn")
+
+    def slow() -> str:
+        time.sleep(0.05)
+        return "done"
+
+    lanes: Lanes[str] = Lanes(2)
+    found: list[str] = []
+    jobs: list[Callable[[], str]] = [fail, slow]
+    with lanes, pytest.raises(ValueError, match="torn"):
+        for lane, job in enumerate(jobs):
+            found += lanes.run(lane, job)
+        for result in lanes.finish():
+            found.append(result)
+    assert found == ["done"]
+
+
+def items(threads: int, turns: int) -> list[Item]:
+    made: list[Item] = []
+    for number in range(threads):
+        owner = {"resource_id": "alice", "created_at": moment(), "where": "here"}
+        made.append(ImportedThread(id=f"t{number}", updated_at=moment(), **owner))  # type: ignore[arg-type]
+        made += [
+            ImportedMessage(
+                id=f"t{number}:{turn}",
+                thread_id=f"t{number}",
+                role="user",
+                content=text_content(str(turn)),
+                **owner,  # type: ignore[arg-type]
+            )
+            for turn in range(turns)
+        ]
+    return made
+
+
+@pytest.mark.django_db(transaction=True)
+def test_load__several_lanes_store_everything_in_order_and_leave_no_connection() -> None:
+    tally = load_items(items(40, 25), lanes=3, batch=30)
+    assert outcomes(tally, "threads") == {"stored": 40}
+    assert outcomes(tally, "messages") == {"stored": 1000}
+    for thread in Thread.objects.all():
+        texts = thread.messages.order_by("created_at", "sequence").values_list("text", flat=True)
+        assert list(texts) == [str(turn) for turn in range(25)]
+    again = load_items(items(40, 25), lanes=2, batch=77)
+    assert outcomes(again, "messages") == {"already there": 1000}
+    connections = """SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_type = 'client backend'
+            AND pid <> pg_backend_pid() AND query LIKE '%%mastra_import%%'"""
+    give_up = time.monotonic() + 10
+    while sql.rows(connections) != [(0,)]:
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_load__two_imports_of_the_same_at_once_make_no_duplicate() -> None:
+    tallies = []
+
+    def load() -> None:
+        try:
+            tallies.append(load_items(items(30, 20), lanes=2, batch=50))
+        finally:
+            connection.close()
+
+    both = [threading.Thread(target=load) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert (Thread.objects.count(), Message.objects.count()) == (30, 600)
+    assert sum(tally.number("messages", "stored") for tally in tallies) == 600
+    assert sum(tally.number("messages", "already there") for tally in tallies) == 600
