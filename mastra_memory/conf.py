@@ -59,6 +59,9 @@ class AppSettings:
     EXACT_SEARCH_LIMIT: int = 10_000
     """In a scope with at most so many vectors the search compares them all; beyond it asks the
     index."""
+    BROKER_TIMEOUT: float = 0.05
+    """Seconds that a request may spend on reaching Celery's broker. When it cannot be reached, work
+    waits in the rows. Raise it where the broker is far away."""
     SEARCH_LANGUAGE: str = "english"
     """PostgreSQL's text search configuration. Run `manage.py mastra_reindex` after a change."""
 

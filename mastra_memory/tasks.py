@@ -8,11 +8,12 @@ import logging
 import time
 from typing import Any
 
-from celery import Task, shared_task
+from celery import Celery, Task, shared_task
 from django.db import transaction
+from kombu import pools
 from kombu.exceptions import KombuError
 
-from mastra_memory import searchable, titles
+from mastra_memory import conf, searchable, titles
 from mastra_memory.embedding import indexing, requests
 from mastra_memory.review import exporting
 
@@ -92,7 +93,10 @@ def _send(task: Task[..., Any], args: tuple[Any, ...], after: float) -> None:
     if now < _broker_back_at or _is_waiting((task.name, args), now):
         return
     try:
-        task.apply_async(args, countdown=after, retry=False, ignore_result=True)
+        with _producers(task.app).acquire(block=True) as producer:
+            task.apply_async(
+                args, countdown=after, producer=producer, retry=False, ignore_result=True
+            )
     except (KombuError, OSError) as error:
         _broker_back_at = time.monotonic() + BACK_OFF
         logger.warning(
@@ -101,6 +105,14 @@ def _send(task: Task[..., Any], args: tuple[Any, ...], after: float) -> None:
             error,
             BACK_OFF,
         )
+
+
+def _producers(app: Celery) -> pools.ProducerPool:
+    """The host's broker, reached with little patience, whatever the host's own tasks may take."""
+    timeout = conf.app_settings().BROKER_TIMEOUT
+    impatient = {"max_retries": 0, "socket_connect_timeout": timeout, "socket_timeout": timeout}
+    connection = app.connection_for_write(connect_timeout=timeout, transport_options=impatient)
+    return pools.producers[connection]
 
 
 def _is_waiting(work: tuple[str, tuple[Any, ...]], now: float) -> bool:
