@@ -1,5 +1,6 @@
 """What stands beside a conversation: review, notes, rubric, memory, clones, cost, history."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,9 @@ from mastra_memory.review import desk, history, lineage, notes, rubric
 
 OTHER_THREADS = 6
 KNOWN_TAGS = 200
+SOURCES = 40
+LONGEST_OBSERVATIONS = 50_000
+_GROUP = re.compile(r'</?observation-group\b(?:[^>]*?range="([^":]*):[^"]*")?[^>]*>')
 
 
 def panels(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]) -> dict[str, Any]:
@@ -84,11 +88,16 @@ def _observations(request: HttpRequest, thread: Thread) -> list[dict[str, Any]]:
     own = ObservationalRecord.objects.about_thread(thread.pk)
     shared = ObservationalRecord.objects.about_resource(thread.resource_id)
     heads = [records.newest_first().first() for records in (own, shared)]
-    return [
-        {"record": head, "html": render(mask(head.active_observations[:50_000]))}
-        for head in heads
-        if head is not None
-    ]
+    return [_observation(head, mask) for head in heads if head is not None]
+
+
+def _observation(head: ObservationalRecord, mask: Any) -> dict[str, Any]:
+    """The text without its marks of groups, and links to where each group begins."""
+    text = head.active_observations
+    first = [found[1] for found in _GROUP.finditer(text) if found[1]][:SOURCES]
+    sources = [address(head.thread_id, at=pk) for pk in first] if head.thread_id else []
+    shown = mask(_GROUP.sub("", text)[:LONGEST_OBSERVATIONS])
+    return {"record": head, "html": render(shown), "sources": sources}
 
 
 def _tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:

@@ -148,3 +148,13 @@ def test_page__costs_a_fixed_number_of_statements(reviewer: Client, statements: 
             reviewer.get(page_of(thread.id))
         counts.append(len(listed))
     assert counts[0] == counts[1] <= 36, listed
+
+
+def test_observations__lead_to_their_sources(reviewer: Client) -> None:
+    thread = make_thread()
+    save(some_messages(thread, 3))
+    text = '<observation-group id="a" range="m1:m2">\n* likes tea\n</observation-group>'
+    make_record(thread, active_observations=text)
+    html = reviewer.get(page_of(thread.id)).content.decode()
+    assert "likes tea" in html and "observation-group" not in html
+    assert f'<a href="{page_of(thread.id, at="m1")}">source 1</a>' in html
