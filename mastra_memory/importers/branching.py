@@ -37,12 +37,13 @@ def threads_of(
     """The items of every path. Raises `InvalidInput` as `tree.paths` does.
 
     A branch is a clone of the current path's thread: it has copies of the messages before the
-    fork, and the origin in its metadata as `Memory.clone_thread` writes it.
+    fork, and the origin in its metadata as `Memory.clone_thread` writes it. A path keeps its ids
+    when it grows and when another one becomes current.
     """
     main: Transcript | None = None
     for path in tree.paths(parents, current):
         identity = (conversation.source, conversation.resource_id, conversation.id)
-        thread_id = derived_id(*identity, path.identity) if main else derived_id(*identity)
+        thread_id = derived_id(*identity, path.line) if path.line else derived_id(*identity)
         transcript = Transcript(
             thread_id, conversation.resource_id, conversation.created_at, conversation.where
         )

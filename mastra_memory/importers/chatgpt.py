@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -66,10 +67,20 @@ def _conversation(
         updated_at=shapes.moment(record.get("update_time")) or started,
         where=where,
     )
-    known = {name: shapes.mapping(node) for name, node in nodes.items()}
+    known = dict(sorted(_shaped(nodes), key=lambda named: _moment(named[1])))
     parents = {name: shapes.text(node.get("parent")) or None for name, node in known.items()}
     add = partial(_add, known, where)
     return threads_of(conversation, parents, shapes.text(record.get("current_node")), add)
+
+
+def _shaped(nodes: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return ((name, shapes.mapping(node)) for name, node in nodes.items())
+
+
+def _moment(node: Mapping[str, Any]) -> datetime:
+    """When it was made; those that do not say it come last."""
+    given = shapes.mapping(node.get("message")).get("create_time")
+    return shapes.moment(given) or datetime.max.replace(tzinfo=UTC)
 
 
 def _add(

@@ -128,7 +128,7 @@ def _parents(messages: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]
         for name, message in messages.items()
     }
     if any(given.values()):
-        return given
+        return dict(sorted(given.items(), key=lambda named: _said_at(messages[named[0]])))
     names = list(messages)
     return dict(zip(names, [None, *names], strict=False))
 
@@ -136,7 +136,11 @@ def _parents(messages: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]
 def _newest(messages: Mapping[str, Mapping[str, Any]]) -> str | None:
     """The message said last; of several at that moment the last in the list."""
     names = reversed(list(messages))  # max keeps the first of equals
-    return max(names, key=lambda n: shapes.text(messages[n].get("created_at")), default=None)
+    return max(names, key=lambda name: _said_at(messages[name]), default=None)
+
+
+def _said_at(message: Mapping[str, Any]) -> str:
+    return shapes.text(message.get("created_at"))
 
 
 def _add(

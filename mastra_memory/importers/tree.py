@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from mastra_memory.exceptions import InvalidInput
 
-_CIRCLE = "the tree of messages runs in a circle"
-
 
 @dataclass(frozen=True, slots=True)
 class Path:
@@ -17,42 +15,63 @@ class Path:
     """How many of its first nodes are the current path's."""
     known: int
     """How many of them any earlier path has, too."""
-
-    @property
-    def identity(self) -> str:
-        """The first node that is its own: it stays when the branch grows."""
-        return self.nodes[self.known]
+    line: str
+    """What tells it from the other paths, however they and it grow: empty for the path that takes
+    the first way at every fork, else the last node at which it took another one."""
 
 
 def paths(parents: Mapping[str, str | None], current: str | None) -> Iterator[Path]:
     """The current path, then one for every other leaf, in the order of the mapping.
 
-    A parent that is not in the mapping ends a path. Without a `current` node the last leaf is it;
-    an empty tree has one empty path. Raises `InvalidInput` for a tree that runs in a circle.
+    Nodes come in the order in which they were made. A parent that is not in the mapping ends a
+    path. Without a `current` node the last leaf is it; an empty tree has one empty path.
+    Raises `InvalidInput` for a tree that runs in a circle.
     """
-    inner = set(parents.values())
-    leaves = [node for node in parents if node not in inner]
-    if parents and not leaves:
-        raise InvalidInput(_CIRCLE)
-    main = _path(parents, current if current in parents else next(reversed(leaves), None))
-    yield Path(main, len(main), 0)
+    known_parents = {n: p if p in parents else None for n, p in parents.items()}
+    first_children: dict[str | None, str] = {}
+    for node, parent in known_parents.items():
+        first_children.setdefault(parent, node)
+    _refuse_circles(known_parents)
+    leaves = [node for node in parents if node not in first_children]
+    end = current if current in parents else next(reversed(leaves), None)
+    main = _path(known_parents, end)
+    yield Path(main, len(main), 0, _line(main, known_parents, first_children))
     on_main, seen = set(main), set(main)
     for leaf in leaves:
         if leaf in on_main:
             continue
-        nodes = _path(parents, leaf)
+        nodes = _path(known_parents, leaf)
         shared = sum(1 for node in nodes if node in on_main)
         known = sum(1 for node in nodes if node in seen)
         seen.update(nodes)
-        yield Path(nodes, shared, known)
+        yield Path(nodes, shared, known, _line(nodes, known_parents, first_children))
+
+
+def _refuse_circles(parents: Mapping[str, str | None]) -> None:
+    sound: set[str] = set()
+    for start in parents:
+        trail: set[str] = set()
+        node: str | None = start
+        while node is not None and node not in sound:
+            if node in trail:
+                raise InvalidInput("the tree of messages runs in a circle")
+            trail.add(node)
+            node = parents[node]
+        sound |= trail
 
 
 def _path(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
-    found: dict[str, None] = {}
-    node = leaf
-    while node is not None and node in parents:
-        if node in found:
-            raise InvalidInput(_CIRCLE)
-        found[node] = None
-        node = parents[node]
-    return list(found)[::-1]
+    found: list[str] = []
+    while leaf is not None:
+        found.append(leaf)
+        leaf = parents[leaf]
+    return found[::-1]
+
+
+def _line(
+    nodes: Sequence[str],
+    parents: Mapping[str, str | None],
+    first_children: Mapping[str | None, str],
+) -> str:
+    turns = (node for node in reversed(nodes) if first_children[parents[node]] != node)
+    return next(turns, "")

@@ -9,22 +9,9 @@ from tests.factories import make_thread
 pytestmark = pytest.mark.django_db
 
 
-def test_export__a_conversation() -> None:
-    thread = talk(
-        ("user", " Hello\n\nthere "),
-        ("assistant", [
-            {"type": "reasoning", "reasoning": "Hm.\n\nYes."},
-            tool("weather", {"city": "Paris"}, result="21 degrees"),
-            {"type": "text", "text": "It is 21."},
-        ]),
-    )  # fmt: skip
-    text, counts = export(markdown)
-    created = thread.created_at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    assert (
-        text
-        == f"""# A talk
+TALK = """# A talk
 
-Thread `t1` of `alice`, {created}
+Thread `t1` of `alice`, CREATED
 
 ## user, 2024-01-01 00:00:00 UTC
 
@@ -41,9 +28,9 @@ there
 Tool call `weather` (result)
 
 ```json
-{{
+{
   "city": "Paris"
-}}
+}
 ```
 
 ```
@@ -53,7 +40,20 @@ Tool call `weather` (result)
 It is 21.
 
 """
-    )
+
+
+def test_export__a_conversation() -> None:
+    thread = talk(
+        ("user", " Hello\n\nthere "),
+        ("assistant", [
+            {"type": "reasoning", "reasoning": "Hm.\n\nYes."},
+            tool("weather", {"city": "Paris"}, result="21 degrees"),
+            {"type": "text", "text": "It is 21."},
+        ]),
+    )  # fmt: skip
+    text, counts = export(markdown)
+    created = thread.created_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+    assert text == TALK.replace("CREATED", created)
     assert (counts.threads, counts.messages) == (1, 2)
 
 

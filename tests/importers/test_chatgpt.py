@@ -95,17 +95,31 @@ def test_read__branches_of_branches_and_other_answers(tmp_path: Path) -> None:
     assert outcomes(tally, "branch copies") == {"stored": 3}
 
 
+def grown(current: str, **nodes: Json) -> Json:
+    return {**EDITED, "current_node": current, "mapping": {**EDITED["mapping"], **nodes}}
+
+
 def test_read__again_after_both_paths_grew_adds_what_is_new(tmp_path: Path) -> None:
     load(write(tmp_path / "conversations.json", [EDITED]))
-    EDITED_LATER = {**EDITED, "current_node": "u3b", "mapping": {
-        **EDITED["mapping"],
-        "u3a": node("a2a", "user", "Why?"),
-        "u3b": node("a2b", "user", "Good."),
-    }}  # fmt: skip
-    tally = load(write(tmp_path / "conversations.json", [EDITED_LATER]))
+    later = grown("u3b", u3a=node("a2a", "user", "Why?"), u3b=node("a2b", "user", "Good."))
+    tally = load(write(tmp_path / "conversations.json", [later]))
     assert outcomes(tally, "threads") == {"already there": 2}
     assert outcomes(tally, "messages") == {"stored": 2, "already there": 6}
     assert sorted(len(said(thread)) for thread in Thread.objects.all()) == [5, 5]
+
+
+def test_read__again_after_an_edit_mixes_nothing(tmp_path: Path) -> None:
+    """The path that was current stays a thread of its own beside the new one."""
+    load(write(tmp_path / "conversations.json", [EDITED]))
+    later = grown("a2c", u2c=node("a1", "user", "Milk?"), a2c=node("u2c", "assistant", "Yes."))
+    tally = load(write(tmp_path / "conversations.json", [later]))
+    assert outcomes(tally, "threads") == {"stored": 1, "already there": 2}
+    texts = sorted([text for _, text in said(thread)] for thread in Thread.objects.all())
+    assert texts == [
+        ["Tea?", "Green.", "And coffee?", "No."],
+        ["Tea?", "Green.", "And juice?", "Yes."],
+        ["Tea?", "Green.", "Milk?", "Yes."],
+    ]
 
 
 def test_read__a_tool_result_joins_its_call(tmp_path: Path) -> None:

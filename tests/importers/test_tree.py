@@ -7,13 +7,19 @@ from hypothesis import strategies as st
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import tree
 
+Parents = dict[str, str | None]
 
-def walk(parents: dict[str, str | None], current: str | None = None) -> list[tuple[str, int, int]]:
+
+def walk(parents: Parents, current: str | None = None) -> list[tuple[str, int, int]]:
     return [("".join(p.nodes), p.shared, p.known) for p in tree.paths(parents, current)]
 
 
+def lines(parents: Parents, current: str | None = None) -> dict[str, str]:
+    return {p.nodes[-1]: p.line for p in tree.paths(parents, current)}
+
+
 def test_paths__the_current_one_first() -> None:
-    parents: dict[str, str | None] = {"a": None, "b": "a", "c": "b", "x": "b", "y": "x", "z": "x"}
+    parents: Parents = {"a": None, "b": "a", "c": "b", "x": "b", "y": "x", "z": "x"}
     assert walk(parents, "y") == [("abxy", 4, 0), ("abc", 2, 2), ("abxz", 3, 3)]
     assert walk(parents, "c") == [("abc", 3, 0), ("abxy", 2, 2), ("abxz", 2, 3)]
 
@@ -31,21 +37,35 @@ def test_paths__several_roots_and_missing_parents() -> None:
     assert walk({"a": None, "b": "gone", "c": "b"}) == [("bc", 2, 0), ("a", 0, 0)]
 
 
+def test_paths__a_line_stays_when_paths_grow_and_others_become_current() -> None:
+    parents: Parents = {"a": None, "b": "a", "c": "b", "x": "b", "y": "x", "z": "x", "r": None}
+    assert lines(parents, "c") == {"c": "", "y": "x", "z": "z", "r": "r"}
+    assert lines(parents, "z") == lines(parents, "c")
+    grown = lines({**parents, "c2": "c", "y2": "y", "new": "a"}, "new")
+    assert grown == {"c2": "", "y2": "x", "z": "z", "r": "r", "new": "new"}
+
+
 def test_paths__nothing() -> None:
     assert walk({}) == [("", 0, 0)]
 
 
 @pytest.mark.parametrize(
-    "parents", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "a", "c": "a"}]
+    "parents",
+    [
+        {"a": "a"},
+        {"a": "b", "b": "a"},
+        {"a": "b", "b": "a", "c": "a"},
+        {"r": None, "a": "b", "b": "a"},
+    ],
 )
-def test_paths__a_circle_is_refused(parents: dict[str, str | None]) -> None:
+def test_paths__a_circle_is_refused(parents: Parents) -> None:
     with pytest.raises(InvalidInput, match="circle"):
         walk(parents)
 
 
 @given(choices=st.lists(st.integers(0, 30), max_size=30))
 def test_paths__every_node_is_new_on_exactly_one_path(choices: list[int]) -> None:
-    parents: dict[str, str | None] = {}
+    parents: Parents = {}
     for number, choice in enumerate(choices):
         parents[str(number)] = str(choice % number) if number else None
     new = [node for path in tree.paths(parents, None) for node in path.nodes[path.known :]]
