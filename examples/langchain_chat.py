@@ -1,0 +1,31 @@
+"""LangChain with its chat message history kept in a thread.
+
+python -m examples.langchain_chat
+"""
+
+import uuid
+
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+from examples.setting import prepare, say
+
+
+def main() -> None:
+    """Two turns; the second one sees the first."""
+    prepare()
+    from mastra_memory.adapters.langchain import MastraChatMessageHistory
+
+    answers = iter([AIMessage("Hello Ann."), AIMessage("You said that you are Ann.")])
+    model = GenericFakeChatModel(messages=answers)
+    history = MastraChatMessageHistory(f"thread-{uuid.uuid4().hex[:8]}", resource_id="ann")
+    for question in ("I am Ann.", "What did I say?"):
+        history.add_messages([HumanMessage(question)])
+        answer = model.invoke([SystemMessage("You are kind."), *history.messages])
+        history.add_messages([answer])
+        say(f"User:  {question}\nModel: {answer.content}\n")
+    say(f"{len(history.messages)} messages are kept.")
+
+
+if __name__ == "__main__":
+    main()
