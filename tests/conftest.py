@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.calling import Api
@@ -72,15 +71,18 @@ def memory_settings(settings: Settings) -> Callable[..., None]:
 
 @pytest.fixture
 def statements() -> Statements:
-    """A block that lists its SQL statements, savepoints aside, once it has ended."""
+    """A block that lists its SQL statements, savepoints aside."""
 
     @contextmanager
     def listing() -> Iterator[list[str]]:
-        listed: list[str] = []
-        with CaptureQueriesContext(connection) as captured:
-            yield listed
-        aside = ("SAVEPOINT", "RELEASE", "ROLLBACK")
-        sent = (query["sql"] for query in captured.captured_queries)
-        listed.extend(statement for statement in sent if not statement.startswith(aside))
+        sent: list[str] = []
+
+        def note(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
+            if not statement.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK")):
+                sent.append(statement)
+            return execute(statement, params, many, context)
+
+        with connection.execute_wrapper(note):
+            yield sent
 
     return listing
