@@ -76,12 +76,13 @@ class ThreadViewSet(MemoryViewSet):
         """
         memory = self.memory()
         body = serializers.UpdateThread.read(request.data)
+        mode = self.params.choice("metadataMode", ("replace", "merge"))
         self.thread(memory, thread_id, body.get("resourceId"))
         thread = memory.update_thread(
             thread_id,
             title=body.get("title"),
             metadata=body.get("metadata"),
-            replace_metadata=self.params.text("metadataMode") != "merge",
+            replace_metadata=mode == "replace",
         )
         return self.answer(wire.thread(thread))
 
