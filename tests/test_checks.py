@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.checks import check_settings
+from mastra_memory import checks, conf
+from mastra_memory.checks import check_metric, check_settings, check_vectors
+from mastra_memory.embedding import indexing, requests
+from mastra_memory.exceptions import ProviderRefused
+from mastra_memory.memory import Memory
+from mastra_memory.testing import FakeEmbedder
+from tests.factories import make_thread, some_messages
 
 
 @pytest.mark.parametrize(
@@ -37,3 +43,84 @@ def test_check_settings__options_that_cannot_be_read(memory_settings: Callable[.
     assert set(found) == {"MASTRA_MEMORY options of OPTIONS", "MASTRA_MEMORY options of agent a"}
     assert {fault.id for fault in found.values()} == {"mastra_memory.E002"}
     assert "last_messages" in found["MASTRA_MEMORY options of agent a"].msg
+
+
+def test_check_metric__an_unknown_one(memory_settings: Callable[..., None]) -> None:
+    memory_settings(EMBEDDING_METRIC="manhattan")
+    (found,) = check_metric()
+    assert found.id == "mastra_memory.E003" and "cosine" in found.msg
+
+
+def embed(dimensions: int, *, again: bool = False) -> None:
+    """Two messages with vectors of this length."""
+    memory = Memory(options={"semanticRecall": True})
+    memory.save_messages(some_messages(make_thread("alice", "t"), 2))
+    if again:
+        requests.ask(conf.app_settings().EMBEDDER, again=True)
+    with FakeEmbedder(dimensions=dimensions):
+        indexing.embed_pending(seconds=60)
+
+
+@pytest.mark.django_db
+def test_check_vectors__says_nothing_when_all_is_well() -> None:
+    assert check_vectors(databases=["default"]) == []
+    embed(64)
+    with FakeEmbedder(dimensions=64):
+        assert check_vectors(databases=["default"]) == []
+
+
+@pytest.mark.django_db
+def test_check_vectors__only_where_databases_are_checked(statements: Any) -> None:
+    with statements() as sent:
+        assert check_vectors() == check_vectors(databases=["other"]) == []
+    assert sent == []
+
+
+@pytest.mark.django_db
+def test_check_vectors__another_length_names_both_numbers() -> None:
+    embed(384)
+    with FakeEmbedder(dimensions=256):
+        (found,) = check_vectors(databases=["default"])
+    assert found.id == "mastra_memory.E006"
+    assert "384 dimensions" in found.msg and "256 dimensions" in found.msg
+    embed(256, again=True)
+    with FakeEmbedder(dimensions=256):
+        assert check_vectors(databases=["default"]) == []
+
+
+@pytest.mark.django_db
+def test_check_vectors__another_model_names_both_numbers(
+    memory_settings: Callable[..., None],
+) -> None:
+    embed(384)
+    memory_settings(EMBEDDER="new/model")
+    with FakeEmbedder(dimensions=256):
+        (found,) = check_vectors(databases=["default"])
+    assert found.id == "mastra_memory.W007"
+    assert "new/model (256 dimensions)" in found.msg and "(384 dimensions)" in found.msg
+
+
+@pytest.mark.django_db
+def test_check_vectors__an_embedder_that_fails_is_told_not_guessed() -> None:
+    embed(64)
+    with FakeEmbedder(error=ProviderRefused("no such file")):
+        (found,) = check_vectors(databases=["default"])
+    assert found.id == "mastra_memory.E005" and "no such file" in found.msg
+
+
+@pytest.mark.django_db
+def test_check_vectors__many_vectors_without_an_index(
+    memory_settings: Callable[..., None],
+) -> None:
+    memory_settings(EXACT_SEARCH_LIMIT=1)
+    embed(64)
+    with FakeEmbedder(dimensions=64):
+        (found,) = check_vectors(databases=["default"])
+    assert found.id == "mastra_memory.W008"
+
+
+@pytest.mark.django_db
+def test_check_vectors__an_old_pgvector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "PGVECTOR", (99, 0))
+    (found,) = check_vectors(databases=["default"])
+    assert found.id == "mastra_memory.E004" and "ALTER EXTENSION" in str(found.hint)

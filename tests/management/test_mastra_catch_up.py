@@ -1,0 +1,39 @@
+"""The command that does what rows say is still to be done."""
+
+import io
+
+import pytest
+from django.core.management import call_command
+
+from mastra_memory.memory import Memory
+from mastra_memory.models import EmbeddingRequest, Message, Thread
+from tests.factories import make_thread, some_messages
+
+pytestmark = pytest.mark.django_db
+
+
+def run() -> str:
+    """What the command says."""
+    out = io.StringIO()
+    call_command("mastra_catch_up", stdout=out)
+    return out.getvalue()
+
+
+def test_mastra_catch_up__without_any_task_having_run() -> None:
+    memory = Memory(options={"semanticRecall": True, "generateTitle": True})
+    memory.save_messages(some_messages(make_thread("alice", "t"), 12))
+    assert Message.objects.filter(search=None).count() == 12
+    said = run()
+    assert said.splitlines()[:3] == [
+        "Embedded 12 messages",
+        "Wrote the words of 12 messages",
+        "Worked on 1 titles",
+    ]
+    assert not EmbeddingRequest.objects.exists()
+    assert not Message.objects.filter(search=None).exists()
+    assert Thread.objects.get(pk="t").title
+
+
+def test_mastra_catch_up__twice_changes_nothing() -> None:
+    run()
+    assert run().splitlines()[0] == "Embedded 0 messages"

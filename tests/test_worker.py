@@ -1,0 +1,128 @@
+"""Real workers and a real broker: killed in the middle, away for a while."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import quantiles
+
+import pytest
+from django.core.management import call_command
+
+from mastra_memory.embedding import requests
+from mastra_memory.memory import Memory
+from mastra_memory.models import EmbeddingRequest, MessageEmbedding
+from tests import real_server, servers
+from tests.factories import make_thread, some_messages
+from tests.worker_settings import MASTRA_MEMORY as WORKER
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+MESSAGES = 5_000
+MODEL = WORKER["EMBEDDER"]
+COMMAND = ["-m", "celery", "--quiet", "-A", "project", "worker", "--concurrency", "2"]
+
+
+@contextmanager
+def worker(env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker in a process group of its own."""
+    process = subprocess.Popen(
+        [sys.executable, *COMMAND, "--without-gossip", "--without-mingle"],
+        env=dict(env),
+        cwd=servers.ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_until(happened: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait, but not for ever."""
+    give_up = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < give_up, "it never happened"
+        time.sleep(0.05)
+
+
+def test_worker__killed_in_the_middle_and_started_again_embeds_all_and_none_twice(
+    tmp_path: Path, memory_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_settings(**WORKER)
+    env = real_server.environment(tmp_path) | {"DJANGO_SETTINGS_MODULE": "tests.worker_settings"}
+    memory = Memory()
+    thread = make_thread("alice", "t")
+    batch = some_messages(thread, MESSAGES)
+    for start in range(0, MESSAGES, 500):
+        memory.save_messages(batch[start : start + 500])
+    assert EmbeddingRequest.objects.count() == MESSAGES
+    start_work = [sys.executable, "manage.py", "shell", "-v", "0", "-c"]
+    send = "from mastra_memory.tasks import embed_pending; embed_pending.delay()"
+
+    def hint() -> None:
+        subprocess.run([*start_work, send], env=env, cwd=servers.ROOT, check=True, timeout=60)
+
+    with worker(env) as first:
+        hint()
+        wait_until(lambda: MessageEmbedding.objects.count() >= 500)
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    done = MessageEmbedding.objects.count()
+    assert 500 <= done < MESSAGES
+    with worker(env):
+        hint()
+        wait_until(lambda: EmbeddingRequest.objects.count() <= 2 * 256)
+        # What the killed process had taken is free again once its time is over.
+        time.sleep(WORKER["EMBEDDER_TIMEOUT"] + requests.MARGIN)
+        call_command("mastra_catch_up", verbosity=0)
+        wait_until(lambda: not EmbeddingRequest.objects.exists())
+    found = MessageEmbedding.objects.filter(model=MODEL).values_list("message_id", flat=True)
+    assert len(found) == len(set(found)) == MESSAGES
+
+
+@contextmanager
+def silent_broker() -> Iterator[str]:
+    """Something that takes connections and never says a word."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        yield f"amqp://127.0.0.1:{listener.getsockname()[1]}//"
+
+
+def seconds_of_saves(folder: Path, prefix: str, count: int = 60, **variables: str) -> list[float]:
+    """How long saves of one message take over HTTP."""
+    folder.mkdir()
+    taken = []
+    with real_server.real_server(folder, **variables) as server:
+        thread = make_thread("alice", prefix)
+        for message in some_messages(thread, count + 5, prefix=prefix):
+            start = time.perf_counter()
+            body = {"messages": [message]}
+            status, _ = server.send("POST", "save-messages?agentId=any", body)
+            taken.append(time.perf_counter() - start)
+            assert status == 200
+    return taken[5:]
+
+
+@pytest.mark.parametrize("kind", ["refusing", "silent"])
+def test_save__a_broker_that_is_down_costs_little_and_loses_nothing(
+    tmp_path: Path, kind: str
+) -> None:
+    usual = seconds_of_saves(tmp_path / "usual", "usual")
+    with silent_broker() as silent:
+        broker = silent if kind == "silent" else "amqp://127.0.0.1:1//"
+        down = seconds_of_saves(tmp_path / "down", "down", CELERY_BROKER_URL=broker)
+    p95 = [quantiles(taken, n=20)[-1] for taken in (usual, down)]
+    assert p95[1] - p95[0] <= 0.05
+    assert EmbeddingRequest.objects.filter(thread_id="down").count() == 65
+    call_command("mastra_catch_up", verbosity=0)
+    assert MessageEmbedding.objects.filter(thread_id="down").count() == 65

@@ -1,0 +1,23 @@
+"""Settings of a worker that is killed in the middle of its work: small steps, short patience."""
+
+from project.settings import *  # noqa: F403
+from project.settings import MASTRA_MEMORY
+
+MASTRA_MEMORY |= {"EMBEDDER": "tests.worker_settings.Slow", "EMBEDDER_TIMEOUT": 1.0}
+
+
+class Slow:
+    """An embedder that takes its time, so that there is a middle."""
+
+    passage_bytes = 1_000
+    batch_size = 50
+    is_local = True
+
+    def embed(self, texts, *, query, timeout):  # type: ignore[no-untyped-def]
+        """Vectors of the texts."""
+        import time
+
+        from mastra_memory.embedding.embedder import Embedded
+
+        time.sleep(0.02)
+        return Embedded([[float(len(text)), 1.0] for text in texts])
