@@ -172,6 +172,17 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
         lacking = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return names, counts, lacking, []
 
+    def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> Any:
+        """Django's page names the thread: masked for this reader, and never saved so."""
+        thread = context["object"]
+        thread.title = harmless(access.mask_of(request.user)(thread.title))
+        return super().render_delete_form(request, context)
+
+    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: str) -> Any:
+        """And so does what it says afterwards."""
+        shown = harmless(access.mask_of(request.user)(obj_display))[:200]
+        return super().response_delete(request, shown, obj_id)
+
     def delete_model(self, request: HttpRequest, obj: Thread) -> None:
         """Through `Memory`."""
         editing.delete_thread(obj, by=request.user)

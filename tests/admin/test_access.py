@@ -7,6 +7,8 @@ from django.contrib.admin.utils import quote
 from django.test import Client
 from pytest_django import Settings
 
+from mastra_memory.embedding import indexing
+from mastra_memory.memory import Memory
 from mastra_memory.models import Review, ReviewNote, Thread, WorkingMemory
 from mastra_memory.working_memory import save_for_resource, save_for_thread
 from tests.admin.conftest import SignIn
@@ -135,6 +137,15 @@ class TestHook:
         for query in ("q=tulip", "q=secret", "q=secret-m", "q=Talk", "resource=bob"):
             page = text_of(reviewer.get(f"{LIST}?{query}"))
             assert "Talk of bob" not in page, query
+
+    def test_search__by_meaning_stays_within(self, reviewer: Client) -> None:
+        for resource in ("bob", "alice"):
+            thread = make_thread(resource, title=f"Talk of {resource}")
+            memory = Memory(options={"semanticRecall": True})
+            memory.save_messages([a_message(thread, text="please refund my money")])
+        indexing.embed_pending(seconds=20)
+        page = text_of(reviewer.get(LIST, {"q": "refund", "by": "meaning"}))
+        assert "Talk of alice" in page and "Talk of bob" not in page
 
     def test_pages__of_others_do_not_exist(self, admin: Client) -> None:
         a_talk("bob")

@@ -90,3 +90,14 @@ def test_redact__the_host_adds_its_own_patterns(reviewer: Client, settings: Sett
     save([a_message(thread, text="order F-20418, write to a@b.example")])
     page = text_of(reviewer.get(page_of(thread.id)))
     assert "order [hidden], write to a@b.example" in page
+
+
+def test_delete__names_the_thread_masked(sign_in: SignIn) -> None:
+    client = sign_in("del", "view_thread", "delete_thread")
+    address = f"{LIST}{a_talk()}/delete/"
+    page = client.get(address)
+    assert "[email]" in text_of(page) and "anna@example.com" not in page.content.decode()
+    done = client.post(address, {"post": "yes"}, follow=True)
+    assert "[email]" in text_of(done) and "anna@example.com" not in done.content.decode()
+    bulk = {"action": "delete_selected", "_selected_action": [a_talk()]}
+    assert "anna@example.com" not in client.post(LIST, bulk).content.decode()
