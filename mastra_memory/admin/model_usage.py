@@ -1,0 +1,54 @@
+"""Model usage, to read: every call, and what the calls in view cost together, day by day."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.admin import access
+from mastra_memory.admin.base import ReadOnlyAdmin
+from mastra_memory.admin.changelist import BoundedPaginator
+from mastra_memory.models import ModelUsage
+
+DAYS = 31
+"""Rows of the table by day."""
+
+
+@admin.register(ModelUsage)
+class ModelUsageAdmin(ReadOnlyAdmin):
+    """Calls of visible threads and resources, and those that belong to nobody any more."""
+
+    list_display = [
+        "created_at",
+        "purpose",
+        "model",
+        "input_tokens",
+        "output_tokens",
+        "cost",
+        "thread_id",
+    ]
+    list_filter = ["purpose", "created_at"]
+    search_fields = ["=thread__id", "=resource_id", "=model"]
+    search_help_text = _("The id of a thread or a resource, or a model")
+    ordering = ["-created_at", "-pk"]
+    sortable_by = ()
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    change_list_template = "admin/mastra_memory/model_usage.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ModelUsage]:
+        """What belongs to visible threads."""
+        return access.of_visible_threads(request, super().get_queryset(request))
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """The calls, with sums of all that the filters keep."""
+        response = super().changelist_view(request, extra_context)
+        changelist = getattr(response, "context_data", {}).get("cl")
+        if changelist is not None:
+            calls: Any = changelist.queryset.order_by()
+            response.context_data |= {"totals": calls.totals(), "days": calls.per_day()[:DAYS]}
+        return response
