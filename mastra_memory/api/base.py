@@ -178,7 +178,7 @@ def _give_length(request: HttpRequest) -> None:
     data = source.read(limit + 1)
     if len(data) > limit:
         _drain(source)
-    request._stream, request._read_started = BytesIO(data), False
+    vars(request).update(_stream=BytesIO(data), _read_started=False)
     request.META["CONTENT_LENGTH"] = str(len(data))
 
 
