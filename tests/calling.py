@@ -65,7 +65,8 @@ class Api:
     ) -> Answer:
         """Send these bytes. The path is percent-encoded by the caller, the query here."""
         agent = {} if self.agent_id is None else {"agentId": self.agent_id}
-        response = self.client.generic(
+        send: Any = self.client.generic  # bytes are taken, whatever the stubs say
+        response = send(
             method,
             path if path.startswith("/") else BASE + path,
             raw,

@@ -112,11 +112,10 @@ def make_record(
     thread: StoredThread | None = None, *, resource_id: str = "alice", **fields: Any
 ) -> ObservationalRecord:
     """A generation of observations about a thread, or without one about a resource."""
-    scope = Scope.RESOURCE if thread is None else Scope.THREAD
-    owner = resource_id if thread is None else thread.resource_id
-    return ObservationalRecord.objects.create(
-        scope=scope, thread_id=thread and thread.id, resource_id=owner, **fields
-    )
+    about: Json = {"scope": Scope.RESOURCE, "resource_id": resource_id}
+    if thread is not None:
+        about = {"scope": Scope.THREAD, "resource_id": thread.resource_id, "thread_id": thread.id}
+    return ObservationalRecord.objects.create(**about, **fields)
 
 
 def make_chunk(record: ObservationalRecord, position: int = 0, **fields: Any) -> ObservationChunk:

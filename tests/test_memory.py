@@ -152,7 +152,7 @@ def test_observational_memory__only_where_it_is_on() -> None:
     thread = make_thread("r")
     record = make_record(thread)
     on, off = Memory(options={"observationalMemory": True}), Memory(options={})
-    about = {"thread_id": thread.id, "resource_id": "r"}
+    about: dict[str, Any] = {"thread_id": thread.id, "resource_id": "r"}
     assert on.get_observational_record(**about) == record
     assert on.list_observational_history(**about) == [record]
     assert on.wait_for_buffering(**about) == record
@@ -182,7 +182,12 @@ def test_async__twins_do_the_same() -> None:
 
 
 def test_async__every_verb_that_reads_or_writes_has_a_twin() -> None:
-    plain = {"update_thread_resource_id", "is_clone", "get_clone_metadata", "get_working_memory_template"}
+    plain = {
+        "update_thread_resource_id",
+        "is_clone",
+        "get_clone_metadata",
+        "get_working_memory_template",
+    }
     verbs = {name for name, verb in inspect.getmembers(Memory, inspect.isfunction)}
     verbs = {name for name in verbs if not name.startswith(("_", "a"))} - plain
     twins = {name[1:] for name in dir(Memory) if name.startswith("a") and name[1:] in verbs}

@@ -49,7 +49,9 @@ def test_save__turns_of_parallel_clients_stay_together(transactional_db: None) -
     assert len(said) == 8 * 4 * 2
     for question, answer in zip(said[::2], said[1::2], strict=True):
         assert (question[:-1], question[-1], answer[-1]) == (answer[:-1], "u", "a")
-    assert [text[:-1] for text in said[::2] if text.startswith("3.")] == [f"3.{n}" for n in range(4)]
+    assert [text[:-1] for text in said[::2] if text.startswith("3.")] == [
+        f"3.{n}" for n in range(4)
+    ]
 
 
 SPEAKERS = (("u", "user"), ("a", "assistant"))
@@ -91,9 +93,7 @@ def test_save__a_thread_deleted_meanwhile_is_not_found(transactional_db: None) -
 
 
 @pytest.mark.parametrize("size", [1, 30])
-def test_save__costs_one_statement_whatever_the_number(
-    size: int, statements: Statements
-) -> None:
+def test_save__costs_one_statement_whatever_the_number(size: int, statements: Statements) -> None:
     thread = make_thread()
     with statements() as sent:
         save([a_message(thread) for _ in range(size)])
@@ -110,7 +110,7 @@ def test_save__a_large_attachment_is_stored_quickly_and_never_searched() -> None
     assert time.perf_counter() - started < 3
     stored = Message.objects.get()
     assert stored.content["parts"][0]["data"] == picture["data"]
-    assert stored.text == "a lighthouse" and len(stored.search) < 50
+    assert stored.text == "a lighthouse" and len(str(stored.search)) < 50
 
 
 def test_save__any_amount_of_words_is_stored() -> None:

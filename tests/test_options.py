@@ -8,6 +8,7 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.options import DEFAULT_TEMPLATE, MemoryOptions, camel_keys, merge, snake_keys
 
 ON = {"enabled": True}
+FEATURES = ("semanticRecall", "observationalMemory", "generateTitle")
 
 
 def parsed(*layers: dict[str, Any]) -> MemoryOptions:
@@ -28,7 +29,9 @@ def test_parse__defaults() -> None:
 
 @pytest.mark.parametrize("given", [True, {}, ON])
 def test_parse__true_and_an_object_turn_a_feature_on_with_its_defaults(given: Any) -> None:
-    options = parsed({"semanticRecall": given, "observationalMemory": given, "generateTitle": given})
+    options = parsed(
+        {"semanticRecall": given, "observationalMemory": given, "generateTitle": given}
+    )
     recall, observing = options.semantic_recall, options.observational_memory
     assert recall is not None and observing is not None and options.generate_title is not None
     assert (recall.top_k, recall.before, recall.after, recall.scope) == (4, 1, 1, "resource")
@@ -38,7 +41,9 @@ def test_parse__true_and_an_object_turn_a_feature_on_with_its_defaults(given: An
 
 @pytest.mark.parametrize("given", [False, None, {"enabled": False}])
 def test_parse__false_turns_a_feature_off(given: Any) -> None:
-    options = parsed({"semanticRecall": given, "observationalMemory": given, "generateTitle": given})
+    options = parsed(
+        {"semanticRecall": given, "observationalMemory": given, "generateTitle": given}
+    )
     assert (options.semantic_recall, options.observational_memory, options.generate_title) == (
         None,
         None,
@@ -124,7 +129,10 @@ def test_parse__recall_is_by_resource_unless_it_says_thread(scope: str, meant: s
         ({"semanticRecall": {"threshold": "x"}}, "semantic_recall.threshold"),
         ({"semanticRecall": {"threshold": float("inf")}}, "semantic_recall.threshold"),
         ({"semanticRecall": {"mode": "magic"}}, "semantic_recall.mode"),
-        ({"semanticRecall": {"messageRange": {"before": -1}}}, "semantic_recall.message_range.before"),
+        (
+            {"semanticRecall": {"messageRange": {"before": -1}}},
+            "semantic_recall.message_range.before",
+        ),
         ({"workingMemory": ON | {"scope": "planet"}}, "working_memory.scope"),
         ({"workingMemory": ON | {"template": 5}}, "working_memory.template"),
         ({"workingMemory": ON | {"schema": [1]}}, "working_memory.schema"),

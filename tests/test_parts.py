@@ -180,8 +180,9 @@ def test_is_transient__only_a_signal_that_says_so(transient: Any) -> None:
 
 @pytest.mark.parametrize("odd", [5, None, [], {"a": 1}, True])
 def test_any__odd_values_where_names_are_expected_hurt_nobody(odd: Any) -> None:
-    content = {"format": 2, "parts": [invoked(toolName=odd, toolCallId=odd), invoked()]}
-    content["parts"].append({"type": "tool-invocation", "toolInvocation": odd})
+    unreadable = {"type": "tool-invocation", "toolInvocation": odd}
+    calls = [invoked(toolName=odd, toolCallId=odd), invoked(), unreadable]
+    content = {"format": 2, "parts": calls}
     assert parts.without_working_memory(content) is content
     assert parts.text_of(content) == ""
     core = [

@@ -61,11 +61,15 @@ def plans(act: Callable[[], Any]) -> Iterator[str]:
     """How the database runs these statements: for these parameters, and for any."""
     for statement, params in sent_by(act):
         yield "\n".join(line for (line,) in sql.rows("EXPLAIN " + statement, params))
-        numbers = itertools.count(1)
-        general = re.sub("%s", lambda _: f"${next(numbers)}", statement).replace("%%", "%")
         with connection.cursor() as cursor:
-            cursor.execute("EXPLAIN (GENERIC_PLAN) " + general)
+            cursor.execute("EXPLAIN (GENERIC_PLAN) " + numbered(statement))
             yield "\n".join(line for (line,) in cursor.fetchall())
+
+
+def numbered(statement: str) -> str:
+    """The statement with PostgreSQL's own placeholders: `$1`, `$2`, …"""
+    numbers = itertools.count(1)
+    return re.sub("%s", lambda _: f"${next(numbers)}", statement).replace("%%", "%")
 
 
 READS = {
@@ -128,7 +132,8 @@ print(len(result.message_id_map), peak() - before)
 def test_clone__a_server_holds_its_answer_about_once_and_a_copy_hardly_anything(
     tmp_path: Path,
 ) -> None:
-    fill(make_thread("r", "short"), 100), long_thread()
+    long_thread()
+    fill(make_thread("r", "short"), 100)
     with real_server(tmp_path) as server:
         server.send("POST", "threads/short/clone?agentId=a", {})
         before = server.forget_peak()

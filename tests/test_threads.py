@@ -34,7 +34,9 @@ def test_create_thread__the_longest_ids_fit_every_index() -> None:
     assert threads.get_thread(made.id) is not None
 
 
-def test_create_thread__the_second_of_two_at_once_gets_the_first_ones(transactional_db: None) -> None:
+def test_create_thread__the_second_of_two_at_once_gets_the_first_ones(
+    transactional_db: None,
+) -> None:
     made = concurrently(
         lambda title: threads.create_thread("r", thread_id="t", title=title), list("abcd")
     )
@@ -102,9 +104,7 @@ def test_update_thread__replacing_keeps_working_memory_unless_named() -> None:
 
 def test_update_thread__parallel_merges_lose_nothing(transactional_db: None) -> None:
     thread = make_thread("r")
-    concurrently(
-        lambda n: threads.update_thread(thread.id, metadata={f"k{n}": n}), list(range(8))
-    )
+    concurrently(lambda n: threads.update_thread(thread.id, metadata={f"k{n}": n}), list(range(8)))
     assert threads.get_thread(thread.id).metadata == {f"k{n}": n for n in range(8)}
 
 
@@ -119,11 +119,9 @@ def test_update_thread__an_unknown_thread_is_an_error() -> None:
         threads.update_thread("nobody", title="x")
 
 
-@pytest.mark.parametrize(
-    ("given", "source"), [({"title": "Mine"}, "manual"), ({}, ""), ({"title": ""}, "")]
-)
-def test_title_source__a_title_given_is_a_persons(given: dict[str, str], source: str) -> None:
-    thread = make_thread("r", **given)
+@pytest.mark.parametrize(("title", "source"), [("Mine", "manual"), ("", "")])
+def test_title_source__a_title_given_is_a_persons(title: str, source: str) -> None:
+    thread = make_thread("r", title=title)
     assert Thread.objects.get(pk=thread.id).title_source == source
     threads.update_thread(thread.id, title="New")
     assert Thread.objects.get(pk=thread.id).title_source == "manual"

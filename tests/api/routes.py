@@ -94,6 +94,7 @@ def served() -> set[str]:
     found = set()
     for pattern in urlpatterns:
         path = str(pattern.pattern).replace("<mastra_thread_id:thread_id>", "<thread>")
-        for method in pattern.callback.actions.keys() - {"head"}:
+        actions: dict[str, str] = vars(pattern.callback)["actions"]
+        for method in actions.keys() - {"head"}:
             found.add(f"{method.upper()} {path.removeprefix('memory/')}")
     return found

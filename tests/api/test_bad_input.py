@@ -28,7 +28,17 @@ VALUES = (
 TEXTS = (
     *("", " ", "\x00", "\ufffd", "a/b", "..", "%2e", "'; --", "%", "_", "i" * 1025, "undefined"),
     *("-1", "1.5", "1e400", HUGE, str(2**70), "nan", "true", "٣", "2024-02-30", "0000-01-01"),
-    *("[]", "{}", "null", "{bad", '"\\ud800"', '{"a":"\\u0000"}', '{"field":[]}', DEEP, DEEP_OBJECT),
+    *(
+        "[]",
+        "{}",
+        "null",
+        "{bad",
+        '"\\ud800"',
+        '{"a":"\\u0000"}',
+        '{"field":[]}',
+        DEEP,
+        DEEP_OBJECT,
+    ),
     *('[{"id":{}}]', '{"dateRange":{"start":1e400}}', '{"metadata":{"a":NaN}}', '{"n":1e400}'),
     *('{"dateRange":{"start":"9999-12-31T23:59:59-14:00"}}', '{"metadata":{"a":' + HUGE + "}}"),
     *('{"roles":["\\u0000"]}', '{"semanticRecall":{"topK":1e400}}', '{"workingMemory":[]}'),
@@ -82,7 +92,10 @@ def assert_clear(answer: Answer, what: Any) -> None:
     """A JSON answer, which in case of a refusal says why."""
     assert answer.body is not None and answer.status < 500, (what, answer.status)
     if answer.status != 200:
-        assert answer.status in (400, 403, 404, 409) and answer.body["error"], (what, answer.raw[:200])
+        assert answer.status in (400, 403, 404, 409) and answer.body["error"], (
+            what,
+            answer.raw[:200],
+        )
 
 
 @pytest.fixture
@@ -127,7 +140,16 @@ def test_body__hostile_values_in_every_place(
                 make_thread("r", "t")
 
 
-MESSAGE_FIELDS = ("id", "role", "threadId", "resourceId", "createdAt", "content", "type", "metadata")
+MESSAGE_FIELDS = (
+    "id",
+    "role",
+    "threadId",
+    "resourceId",
+    "createdAt",
+    "content",
+    "type",
+    "metadata",
+)
 CONTENT_FIELDS = ("format", "parts", "content", "metadata", "annotations", "toolInvocations")
 PARTS: tuple[Json, ...] = (
     {"type": "text", "text": "x"},

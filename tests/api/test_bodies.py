@@ -115,9 +115,7 @@ def test_body__too_large_is_413_on_every_route(
     assert answer.status == 413 and "100 bytes" in answer.body["error"]
 
 
-def test_body__as_large_as_allowed_is_taken(
-    api: Api, memory_settings: Callable[..., None]
-) -> None:
+def test_body__as_large_as_allowed_is_taken(api: Api, memory_settings: Callable[..., None]) -> None:
     body = b'{"resourceId":"r"}'
     memory_settings(MAX_BODY_BYTES=len(body))
     assert api.send("POST", "threads", body).status == 200
@@ -126,8 +124,8 @@ def test_body__as_large_as_allowed_is_taken(
 
 def test_body__a_length_that_is_no_number_is_400(api: Api) -> None:
     for length in ("x", "-5", "1.5"):
-        answer = api.client.generic(
-            "POST", "/api/memory/threads?agentId=a", b"{}", "application/json", CONTENT_LENGTH=length
+        answer = api.client.post(
+            "/api/memory/threads?agentId=a", {}, format="json", CONTENT_LENGTH=length
         )
         assert answer.status_code == 400
 

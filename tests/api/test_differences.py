@@ -177,9 +177,7 @@ def test_list__include_and_roles_are_honoured(api: Api, thread: StoredThread) ->
     assert ids(answer) == ["m1", "m3"] and answer.body["total"] == 2
 
 
-def test_roles__system_is_dropped_and_unknown_ones_are_400(
-    api: Api, thread: StoredThread
-) -> None:
+def test_roles__system_is_dropped_and_unknown_ones_are_400(api: Api, thread: StoredThread) -> None:
     kept = [a_message(thread, role, role=role) for role in ("user", "assistant", "tool", "signal")]
     assert ids(post(api, a_message(thread, role="system"), *kept)) == [m["id"] for m in kept]
     assert fields_of(post(api, a_message(thread, role="developer"))) == ["messages.0.role"]

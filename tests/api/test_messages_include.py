@@ -21,7 +21,7 @@ def thread(db: None) -> StoredThread:
     return made
 
 
-def around(message_id: str, before: int = 0, after: int = 0) -> dict[str, Any]:
+def around(message_id: str, before: Any = 0, after: Any = 0) -> dict[str, Any]:
     """One entry of `include`."""
     return {"id": message_id, "withPreviousMessages": before, "withNextMessages": after}
 

@@ -6,7 +6,7 @@ import pytest
 
 from mastra_memory.models import Message, Thread
 from mastra_memory.values import StoredThread
-from tests.calling import Api, Answer, fields_of, ids, texts
+from tests.calling import Answer, Api, fields_of, ids, texts
 from tests.conftest import Person
 from tests.factories import (
     Json,

@@ -196,7 +196,10 @@ def test_any__a_scoped_caller_sees_only_their_own(alice: Person, bob: Person) ->
     make_record(make_thread(bob.resource_id, "t"), active_observations="secret")
     make_record(resource_id=bob.resource_id, active_observations="secret")
     his = {"resourceId": bob.resource_id}
-    for agent_id, thread, status in (("om-agent", {"threadId": "t"}, 403), ("by-resource", {}, 200)):
+    for agent_id, thread, status in (
+        ("om-agent", {"threadId": "t"}, 403),
+        ("by-resource", {}, 200),
+    ):
         agent = alice.api.through(agent_id)
         answers = (
             agent.get(PATH, his | thread),

@@ -29,12 +29,17 @@ CALLS: dict[str, tuple[int, Call]] = {
     "deep page": (1, lambda who, n: who.api.get("threads/t/messages", {"perPage": 1, "page": n})),
     "page with windows": (3, lambda who, n: who.api.get("threads/t/messages", AROUND)),
     "create": (1, lambda who, n: who.api.post("threads", {"resourceId": "x"})),
-    "create again": (2, lambda who, n: who.api.post("threads", {"resourceId": "x", "threadId": "t"})),
+    "create again": (
+        2,
+        lambda who, n: who.api.post("threads", {"resourceId": "x", "threadId": "t"}),
+    ),
     "patch": (3, lambda who, n: who.api.patch("threads/t", {"title": "x", "metadata": {"a": n}})),
     "save": (2, lambda who, n: who.api.post("save-messages", batch(who, n))),
     "delete messages": (
         2,
-        lambda who, n: who.api.post("messages/delete", {"messageIds": [f"t:{i}" for i in range(n)]}),
+        lambda who, n: who.api.post(
+            "messages/delete", {"messageIds": [f"t:{i}" for i in range(n)]}
+        ),
     ),
     "clone": (8, lambda who, n: who.api.post("threads/t/clone", {})),
     "clone of some": (

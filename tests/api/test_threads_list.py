@@ -88,15 +88,10 @@ def test_list__every_change_of_a_thread_is_activity(api: Api) -> None:
     ("value", "found"), [(1.5, "number"), ("1.5", "text"), (None, "null"), (True, "yes")]
 )
 def test_list__a_metadata_value_matches_its_own_type(api: Api, value: Any, found: str) -> None:
-    for name, metadata in {
-        "number": {"n": 1.5},
-        "text": {"n": "1.5"},
-        "null": {"n": None},
-        "yes": {"n": True},
-        "empty": {},
-        "none": None,
-    }.items():
-        make_thread("r", name, metadata=metadata)
+    values = {"number": 1.5, "text": "1.5", "null": None, "yes": True}
+    for name, stored in values.items():
+        make_thread("r", name, metadata={"n": stored})
+    make_thread("r", "empty", metadata={}), make_thread("r", "none")
     assert ids(api.get("threads", {"metadata": {"n": value}})) == [found]
 
 

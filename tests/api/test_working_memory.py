@@ -165,7 +165,8 @@ def test_any__options_of_one_call(api: Api) -> None:
 def test_any__options_that_are_no_object_are_400(api: Api, given: str) -> None:
     make_thread("r", "t")
     assert fields_of(api.get(PATH, {"memoryConfig": given})) == ["memoryConfig"]
-    for value in (5, None, [], "x"):
+    odd: list[Any] = [5, None, [], "x"]
+    for value in odd:
         body = {"workingMemory": "x", "memoryConfig": value}
         assert fields_of(api.post(PATH, body)) == ["memoryConfig"]
 

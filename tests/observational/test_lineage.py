@@ -1,6 +1,7 @@
 """Records of observational memory: head, history, and what a copy makes of them."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -53,7 +54,7 @@ def test_list_history__two_statements_for_any_number(
     for number in range(6):
         made = moment(number)
         make_chunk(make_record(thread, generation_count=number, created_at=made))
-    about = {"thread_id": thread.id, "resource_id": None}
+    about: dict[str, Any] = {"thread_id": thread.id, "resource_id": None}
     with statements() as sent:
         found = lineage.list_history(Scope.THREAD, **about, start=moment(1), end=moment(4))
         assert [record.chunks.all()[0].position for record in found] == [0] * 4
@@ -86,8 +87,12 @@ def test_override_config__merges_into_the_head(thread: StoredThread) -> None:
 
 def test_clone__the_head_of_the_thread_is_copied_without_its_history(thread: StoredThread) -> None:
     make_record(thread)
-    kept = {"last_observed_at": moment(3), "total_tokens_observed": 7, "config": {"k": 1}}
-    held = dict.fromkeys(
+    kept: dict[str, Any] = {
+        "last_observed_at": moment(3),
+        "total_tokens_observed": 7,
+        "config": {"k": 1},
+    }
+    held: dict[str, Any] = dict.fromkeys(
         (
             "observing_until",
             "reflecting_until",
@@ -170,8 +175,8 @@ def test_clone__the_threads_record_wins_over_the_resources(thread: StoredThread)
 def test_transfer__takes_the_threads_records_along_and_no_other(thread: StoredThread) -> None:
     record, shared = make_record(thread), make_record(resource_id="r")
     threads.transfer_thread(thread.id, "s")
-    record.refresh_from_db(), shared.refresh_from_db()
-    assert (record.resource_id, shared.resource_id) == ("s", "r")
+    owners = dict(ObservationalRecord.objects.values_list("pk", "resource_id"))
+    assert owners == {record.pk: "s", shared.pk: "r"}
 
 
 def test_delete__takes_the_threads_records_and_leaves_the_resources(thread: StoredThread) -> None:

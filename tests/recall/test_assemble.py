@@ -49,9 +49,13 @@ def test_recall__pages(
     thread: StoredThread, choices: Any, found: str, total: int, per_page: Any, has_more: bool
 ) -> None:
     if "start" in choices:
-        ends = dict.fromkeys(("start_exclusive", "end_exclusive"), choices.pop("exclusive", False))
-        span = {"start": moment(choices.pop("start")), "end": moment(choices.pop("end"))}
-        choices["message_filter"] = MessageFilter(**span, **ends)
+        exclusive = choices.pop("exclusive", False)
+        choices["message_filter"] = MessageFilter(
+            start=moment(choices.pop("start")),
+            end=moment(choices.pop("end")),
+            start_exclusive=exclusive,
+            end_exclusive=exclusive,
+        )
     page = assemble.recall(THREE, "t", **choices)
     assert numbers(page) == found
     assert (page.total, page.per_page, page.has_more) == (total, per_page, has_more)
