@@ -178,7 +178,7 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
         thread.title = harmless(access.mask_of(request.user)(thread.title))
         return super().render_delete_form(request, context)
 
-    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: str) -> Any:
+    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> Any:
         """And so does what it says afterwards."""
         shown = harmless(access.mask_of(request.user)(obj_display))[:200]
         return super().response_delete(request, shown, obj_id)

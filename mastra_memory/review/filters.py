@@ -112,7 +112,7 @@ def _by_review(threads: QuerySet[Thread], wanted: Wanted) -> QuerySet[Thread]:
     if wanted.tag:
         # By its key: only then does the planner know how common the tag is.
         tag = Tag.objects.filter(name=wanted.tag).values_list("pk", flat=True).first()
-        tagged = ThreadTag.objects.filter(thread_id=OuterRef("pk"), tag_id=tag)
+        tagged = ThreadTag.objects.filter(thread_id=OuterRef("pk"), tag_id=tag or 0)
         threads = threads.filter(Exists(tagged))
     return threads
 
