@@ -25,10 +25,10 @@ def test_mask__finds_and_leaves_alone(text: str, masked: str) -> None:
 
 
 def test_mask__is_quick_on_hostile_text() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for text in ("a" * 400_000, "1 " * 200_000, "a@" * 200_000, "+1" * 200_000, "a.a" * 150_000):
         redaction.mask()(text)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_masked_json__masks_keys_and_values_at_every_depth() -> None:
