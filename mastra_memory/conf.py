@@ -54,8 +54,9 @@ class AppSettings:
     """How often the vectors of a message are tried before they are given up until told to retry."""
     EMBEDDING_METRIC: str = "cosine"
     """How vectors are compared: `cosine`, `inner_product` or `euclidean`."""
-    EMBEDDING_INDEX: Mapping[str, int] = field(default_factory=dict)
-    """`m` and `ef_construction` of the HNSW index; pgvector's own are 16 and 64."""
+    EMBEDDING_INDEX: Mapping[str, int | str] = field(default_factory=dict)
+    """`m` and `ef_construction` of the HNSW index (pgvector's own are 16 and 64), and
+    `maintenance_work_mem` for building it."""
     EXACT_SEARCH_LIMIT: int = 10_000
     """In a scope with at most so many vectors the search compares them all; beyond it asks the
     index."""

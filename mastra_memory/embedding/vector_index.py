@@ -11,6 +11,8 @@ from mastra_memory.exceptions import InvalidInput
 TABLE = "mastra_memory_messageembedding"
 MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000
 """The most dimensions that pgvector indexes as `vector` and as `halfvec`."""
+WORK_MEMORY = "512MB"
+"""For building: while the graph fits into it the building is quick."""
 
 _METRICS = {
     "cosine": ("<=>", "cosine_ops", "greatest(0, least(1, 1 - ({0})))"),
@@ -89,17 +91,20 @@ class VectorIndex:
         options = conf.app_settings().EMBEDDING_INDEX
         m, ef = int(options.get("m", 16)), int(options.get("ef_construction", 64))
         condition = self.condition.replace("%%", "%")
+        memory = str(options.get("maintenance_work_mem", WORK_MEMORY))
+        self._run("SELECT set_config('maintenance_work_mem', %s, FALSE)", memory)
         self._run(
             f"CREATE INDEX CONCURRENTLY {self.name} ON {TABLE} "
             f"USING hnsw ((embedding::{self.kind}) {operators}) "
             f"WITH (m = {m}, ef_construction = {ef}) WHERE {condition}"
         )
+        self._run("RESET maintenance_work_mem")
 
     def drop(self) -> None:
         """Drop it if it is there, while others read and write."""
         self._run(f"DROP INDEX CONCURRENTLY IF EXISTS {self.name}")
 
     @staticmethod
-    def _run(statement: str) -> None:
+    def _run(statement: str, *params: str) -> None:
         with connection.cursor() as cursor:
-            cursor.execute(statement)
+            cursor.execute(statement, params or None)
