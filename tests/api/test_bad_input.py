@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from mastra_memory.values import StoredThread
-from tests.api.routes import ROUTES, Named
+from tests.api.routes import ROUTES
 from tests.calling import Answer, Api, fields_of
 from tests.factories import Json, a_message, make_record, make_thread, save
 
-NAMED = Named("r", "t", "m")
+KEYS = [key for key in ROUTES if "network/" not in key]
+"""The network twins run the same code."""
 DEEP = "[" * 1000 + "]" * 1000
 DEEP_OBJECT = '{"a":' * 1000 + "1" + "}" * 1000
 HUGE = str(10**400)
@@ -24,6 +25,7 @@ VALUES = (
     *("[]", "{}", "[[]]", "[null]", '["a",5]', '{"__proto__":1}', '{"a.b":{"$gt":1}}'),
     *('{"\\u0000":"\\ud800"}', '{"type":["x"]}', '{"id":{}}', DEEP, DEEP_OBJECT),
 )
+ODD = ('""', '"\\u0000"', "null", "true", "1.5", "1e400", HUGE, "[]", "{}", '[{"a":[]}]', DEEP)
 # As they stand in a query string.
 TEXTS = (
     *("", " ", "\x00", "\ufffd", "a/b", "..", "%2e", "'; --", "%", "_", "i" * 1025, "undefined"),
@@ -108,24 +110,21 @@ def thread(db: None, memory_settings: Any) -> StoredThread:
     return made
 
 
-@pytest.mark.parametrize("key", ROUTES)
+@pytest.mark.parametrize("key", [key for key in KEYS if key.startswith("GET")])
 def test_query__hostile_values_of_every_parameter(
     api: Api, thread: StoredThread, schema: Any, key: str
 ) -> None:
-    method, path = filled(key).split(" ", 1)
-    if method != "GET":
-        return  # their parameters are read by the same code; their effects would pile up
-    route = ROUTES[key]
+    path, route = filled(key).split(" ", 1)[1], ROUTES[key]
     for name in parameters(schema, key):
         for text in TEXTS:
             query = {"agentId": "a"} | filled(route.query or {}) | {name: text}
-            assert_clear(api.through(None).send(method, path, query=query), (name, text[:40]))
+            assert_clear(api.through(None).get(path, query), (name, text[:40]))
         twice = {"agentId": "a"} | filled(route.query or {}) | {name: ("a", "b")}
         answer = api.through(None).get(path, twice)
         assert answer.status == 400 and fields_of(answer) == [name], (name, answer.raw)
 
 
-@pytest.mark.parametrize("key", [key for key in ROUTES if not key.startswith("GET")])
+@pytest.mark.parametrize("key", [key for key in KEYS if not key.startswith("GET")])
 def test_body__hostile_values_in_every_place(
     api: Api, thread: StoredThread, schema: Any, key: str
 ) -> None:
@@ -196,7 +195,7 @@ def test_save__hostile_values_in_every_place_of_a_message(api: Api, thread: Stor
 
 def test_save__hostile_values_in_every_place_of_a_part(api: Api, thread: StoredThread) -> None:
     for template in sorted(set(part_bodies())):
-        for value in VALUES:
+        for value in ODD:
             content = template.replace('"@here@"', value)
             raw = (
                 '{"messages":[{"role":"user","threadId":"t","resourceId":"r","content":'
