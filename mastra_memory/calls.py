@@ -60,9 +60,9 @@ def joined(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 def _joined_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a call told twice; what libraries noted beside it is kept from both."""
     both = {**old, **new, "toolInvocation": joined(old["toolInvocation"], new["toolInvocation"])}
-    noted = [one.get("providerMetadata") for one in (old, new)]
-    if all(isinstance(one, Mapping) for one in noted):
-        both["providerMetadata"] = merge(*noted)
+    before, after = old.get("providerMetadata"), new.get("providerMetadata")
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        both["providerMetadata"] = merge(before, after)
     return both
 
 

@@ -15,6 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mastra_memory import conf, parts, times
 from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.memory import Memory
+from mastra_memory.search.searching import Kind
 from mastra_memory.values import StoredMessage
 
 ACCESS_ALL = "mastra_memory.access_all_resources"
@@ -91,7 +92,7 @@ def _tools(caller: Caller, memory: Memory) -> list[Callable[..., Any]]:
         Searches all conversations, or only the one with `thread_id`.
         """
         owner = caller.owner(resource_id)
-        kind = "hybrid" if memory.options.semantic_recall is not None else "text"
+        kind: Kind = "text" if memory.options.semantic_recall is None else "hybrid"
         found = memory.search(
             query,
             resource_id=owner,

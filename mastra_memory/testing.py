@@ -39,8 +39,13 @@ class FakeLLM:
             answer = answer(request)
         if isinstance(answer, BaseException):
             raise answer
-        given = {"text": answer} if request.output is None else {"value": answer}
-        return llm.Reply(**given, input_tokens=self.tokens[0], output_tokens=self.tokens[1])
+        is_text = request.output is None
+        return llm.Reply(
+            text=answer if is_text else "",
+            value=None if is_text else answer,
+            input_tokens=self.tokens[0],
+            output_tokens=self.tokens[1],
+        )
 
     def __enter__(self) -> Self:
         self._block.enter_context(llm.use(self))

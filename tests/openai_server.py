@@ -106,8 +106,8 @@ def _completion(request: dict[str, Any], entry: Any) -> dict[str, Any]:
     if isinstance(entry, dict):
         name = entry.get("tool") or request["tools"][0]["function"]["name"]
         arguments = json.dumps(entry.get("args", entry))
-        call = {"id": "call_1", "type": "function"}
-        call["function"] = {"name": name, "arguments": arguments}
+        function = {"name": name, "arguments": arguments}
+        call: Any = {"id": "call_1", "type": "function", "function": function}
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
         reason = "tool_calls"
     return {

@@ -41,7 +41,7 @@ def use(caller: Caller, tool: str, **arguments: Any) -> Any:
         async with Client(make_server(caller)) as client:
             answer = await client.call_tool(tool, arguments)
             if answer.is_error:
-                return answer.content[0].text
+                return getattr(answer.content[0], "text", "")
             return (answer.structured_content or {}).get("result", answer.structured_content)
 
     return asyncio.run(call())
@@ -91,7 +91,8 @@ def test_read_conversation__the_last_messages_oldest_first() -> None:
 
 
 def test_list_conversations__the_latest_first() -> None:
-    talk("a", "ann", "One"), talk("b", "ann", "Two"), talk("c", "bob", "Three")
+    for thread_id, resource_id in (("a", "ann"), ("b", "ann"), ("c", "bob")):
+        talk(thread_id, resource_id, "Hello")
     save([a_message(Memory().get_thread("a"), text="again")])
     assert [one["thread_id"] for one in use(ANN, "list_conversations")] == ["a", "b"]
 

@@ -105,8 +105,8 @@ def test_for_observer__the_last_outcome_counts() -> None:
 def test_for_observer__long_things_are_cut_and_say_so() -> None:
     lines = told(("assistant", [tool(state="result", result="word " * 20_000)]))
     assert lines[-1].endswith("[truncated]") and len(lines[-1]) < 60_000
-    many = {"args": {f"k{n}": "x" * 500 for n in range(30)}}
-    call = told(("assistant", [tool(state="call", **many)]))[1]
+    many = {f"k{n}": "x" * 500 for n in range(30)}
+    call = told(("assistant", [tool(state="call", args=many)]))[1]
     assert "… 10 more" in call and "x" * 161 not in call
 
 

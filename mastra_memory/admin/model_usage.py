@@ -46,7 +46,7 @@ class ModelUsageAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
         """The calls, with sums of all that the filters keep."""
-        response = super().changelist_view(request, extra_context)
+        response: Any = super().changelist_view(request, extra_context)
         changelist = getattr(response, "context_data", {}).get("cl")
         if changelist is not None:
             calls: Any = changelist.queryset.order_by()

@@ -1,5 +1,7 @@
 """Working memory over HTTP."""
 
+from typing import Literal
+
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
@@ -57,7 +59,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
         would wipe something.
         """
         memory = self.memory()
-        mode = self.params.choice("mode", ("replace", "merge"))
+        mode: Literal["replace", "merge"] = self.params.choice("mode", ("replace", "merge"))
         body = serializers.WriteWorkingMemory.read(request.data)
         thread = self.thread(memory, thread_id, _named(body.get("resourceId")))
         memory.update_working_memory(
@@ -127,4 +129,6 @@ def _named(resource_id: str | None) -> str | None:
 
 def _template(memory: Memory, options: MemoryOptions) -> dict[str, str] | None:
     template = memory.get_working_memory_template(options=options.raw)
-    return template and {"format": template.format, "content": template.empty}
+    if template is None:
+        return None
+    return {"format": template.format, "content": template.empty}

@@ -94,7 +94,7 @@ class Cursor:
     @staticmethod
     def read(metadata: Mapping[str, Any] | None, limits: MessageHistory) -> "Cursor | None":
         """The cursor in a thread's metadata; None without one, or when the limits have changed."""
-        kept = (metadata or {}).get(CURSOR_KEY)
+        kept: Any = (metadata or {}).get(CURSOR_KEY)
         try:
             same = (kept["maxTokens"], kept["atMaxRemoveTokens"]) == _limits(limits)
             moment = times.to_wire(times.parse(kept["createdAt"]))

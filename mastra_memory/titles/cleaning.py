@@ -32,7 +32,8 @@ def clean_title(answer: str) -> str:
 
 def _bare(title: str) -> str:
     title = _PREFIX.sub("", _MARKDOWN.sub(r"\2", title)).strip()
-    for opening, closing in _QUOTES:
+    for pair in _QUOTES:
+        opening, closing = pair[0], pair[1]
         inner = title[1:-1]
         quoted = len(title) > 1 and title[0] == opening and title[-1] == closing
         if quoted and opening not in inner and closing not in inner:

@@ -90,20 +90,27 @@ def propose_title(thread_id: str) -> int | None:
     if not told:
         _settle(thread_id, "", "no text yet", otherwise=Thread.TitleState.NONE)
         return None
+    title, failure, may_heal = _proposed(work, told)
+    if title:
+        _settle(thread_id, title, "")
+    elif may_heal and work.attempt < ATTEMPTS:
+        return _put_off(thread_id, PAUSES[work.attempt - 1], failure)
+    else:
+        _fall_back(thread_id, messages, failure)
+    return None
+
+
+def _proposed(work: Work, told: str) -> tuple[str, str, bool]:
+    """The title; or else why there is none, and whether another attempt may help."""
     if work.attempt > ATTEMPTS:
-        return _fall_back(thread_id, messages, "no answer")
+        return "", "no attempt came to an end", False
     try:
         title = clean_title(_ask(work, told).text)
     except ProviderUnavailable as error:
-        if work.attempt >= ATTEMPTS:
-            return _fall_back(thread_id, messages, str(error))
-        return _put_off(thread_id, PAUSES[work.attempt - 1], str(error))
+        return "", str(error), True
     except (ProviderRefused, InvalidInput) as error:
-        return _fall_back(thread_id, messages, str(error))
-    if not title:
-        return _fall_back(thread_id, messages, "the model gave no title")
-    _settle(thread_id, title, "")
-    return None
+        return "", str(error), False
+    return title, "" if title else "the model gave no title", False
 
 
 def _take(thread_id: str) -> Work | None:
@@ -157,7 +164,7 @@ def _settle(
 
 
 def _fall_back(thread_id: str, messages: Iterable[StoredMessage], error: str) -> None:
-    """The first user message is the title; no more attempts, even if it says nothing."""
+    """Make the first user message the title; no more attempts, even if it says nothing."""
     said = (headline(parts.text_of(m.content), LENGTH) for m in messages if m.role == "user")
     title = next((text for text in said if text), "")
     _settle(thread_id, title, error)

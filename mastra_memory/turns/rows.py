@@ -15,6 +15,7 @@ Given = str | Mapping[str, Any] | StoredMessage
 Row = dict[str, Any]
 """A message as a save takes it."""
 
+_GIVEN: Any = (str, Mapping, StoredMessage)
 _NAMES = uuid.UUID("5f0c6d1e-6a35-4c1c-9d0c-5f6f4f5d5c1a")
 MOST = 100
 """Messages of one answer."""
@@ -49,7 +50,7 @@ def rows_of(
         given = [given]
     rows = []
     for index, one in enumerate(given):
-        if not isinstance(one, str | Mapping | StoredMessage):
+        if not isinstance(one, _GIVEN):
             reason = "is neither text nor a message"
             raise InvalidInput(f"messages.{index} {reason}", [Issue(f"messages.{index}", reason)])
         row = row_of(one, thread_id, resource_id, role)

@@ -25,9 +25,14 @@ def list_revisions(place: Place, *, page: int = 0, per_page: int = 20) -> Revisi
         [*where.params, limit, offset],
     )
     names = _names({cells[3] for cells in found} - {None})
-    revisions = [Revision(*cells, author=names.get(cells[3], "")) for cells in found]
+    revisions = [_revision(cells, names) for cells in found]
     count = total[0] if total else 0
     return RevisionPage(revisions, count, page, per_page, offset + len(found) < count)
+
+
+def _revision(cells: sql.Row, names: dict[Any, str]) -> Revision:
+    version, content, source, author_id, created = cells
+    return Revision(version, content, source, author_id, created, names.get(author_id, ""))
 
 
 def _names(author_ids: set[Any]) -> dict[Any, str]:

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 MAX_ISSUES = 20
 _DEPTH = 32
-_EMPTY = {"object": {}, "array": [], "string": "", "number": 0, "integer": 0, "boolean": False}
+_EMPTY: dict[str, Any] = {"string": "", "number": 0, "integer": 0, "boolean": False}
 _RELAXED = ("required", "dependentRequired", "dependencies", "minProperties")
 _FIELD = "workingMemory"
 
@@ -60,7 +60,7 @@ def _empty(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
     if kind == "object" or (kind is None and "properties" in schema):
         properties = schema.get("properties") or {}
         return {name: _empty(part, root, depth + 1) for name, part in properties.items()}
-    return _EMPTY.get(kind) if kind != "array" else []
+    return [] if kind == "array" else _EMPTY.get(str(kind))
 
 
 def _empty_of_several(choices: Iterable[Any], root: Mapping[str, Any], depth: int) -> Any:

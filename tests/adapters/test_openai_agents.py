@@ -31,7 +31,7 @@ def nothing_set(db: None, memory_settings: Callable[..., None]) -> Iterator[None
     asyncio.run(sync_to_async(lambda: connection.close())())
 
 
-def session(**more: Any) -> MastraSession:
+def session(**more: Any) -> Any:
     return MastraSession("t", resource_id="ann", **more)
 
 
@@ -131,7 +131,7 @@ CONVERSATIONS: dict[str, list[Json]] = {
 def test_session__what_went_in_comes_out(name: str, one_by_one: bool) -> None:
     items = CONVERSATIONS[name]
     for batch in [[item] for item in items] if one_by_one else [items]:
-        now(session().add_items(batch))  # type: ignore[arg-type]
+        now(session().add_items(batch))
     assert now(session().get_items()) == items
 
 
@@ -140,7 +140,7 @@ def test_session__is_one_as_the_library_sees_it() -> None:
 
 
 def test_session__others_can_read_what_was_said_and_done() -> None:
-    now(session().add_items(CONVERSATIONS["a call and its output"]))  # type: ignore[arg-type]
+    now(session().add_items(CONVERSATIONS["a call and its output"]))
     assert [one.role for one in stored()] == ["user", "assistant", "assistant"]
     done = stored()[1].content["parts"][0]["toolInvocation"]
     assert (done["state"], done["args"], done["result"]) == ("result", {"city": "Rome"}, "sunny")
@@ -148,12 +148,12 @@ def test_session__others_can_read_what_was_said_and_done() -> None:
 
 def test_session__instructions_are_not_kept() -> None:
     items = [{"role": role, "content": "Obey"} for role in ("system", "developer")]
-    now(session().add_items([*items, ASK]))  # type: ignore[arg-type]
+    now(session().add_items([*items, ASK]))
     assert now(session().get_items()) == [ASK]
 
 
 def test_session__a_text_that_was_edited_is_the_one_that_counts() -> None:
-    now(session().add_items([said("secret"), call()]))  # type: ignore[arg-type]
+    now(session().add_items([said("secret"), call()]))
     first = stored()[0]
     parts = first.content["parts"]
     parts[0]["text"], parts[1]["toolInvocation"]["args"] = "masked", {"city": "masked"}
@@ -166,7 +166,7 @@ def test_session__a_text_that_was_edited_is_the_one_that_counts() -> None:
 @pytest.mark.parametrize("limit", range(7))
 def test_get_items__the_newest_and_no_output_without_its_call(limit: int) -> None:
     items = [ASK, call("c1"), call("c2"), output("c1"), output("c2"), said("done")]
-    now(session().add_items(items))  # type: ignore[arg-type]
+    now(session().add_items(items))
     newest = items[len(items) - limit :] if limit else []
     called = {item["call_id"] for item in newest if item.get("type") == "function_call"}
     wanted = [
@@ -182,7 +182,7 @@ def test_get_items__the_newest_and_no_output_without_its_call(limit: int) -> Non
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_pop_item__takes_one_after_the_other(name: str) -> None:
     items = CONVERSATIONS[name]
-    now(session().add_items(items))  # type: ignore[arg-type]
+    now(session().add_items(items))
     for left in range(len(items) - 1, -1, -1):
         assert now(session().pop_item()) == items[left]
         assert now(session().get_items()) == items[:left]
@@ -192,7 +192,7 @@ def test_pop_item__takes_one_after_the_other(name: str) -> None:
 
 def test_clear_session__leaves_the_thread() -> None:
     now(session().clear_session())
-    now(session().add_items([ASK]))  # type: ignore[list-item]
+    now(session().add_items([ASK]))
     now(session().clear_session())
     assert now(session().get_items()) == []
     assert Memory().get_thread("t").resource_id == "ann"

@@ -296,7 +296,7 @@ def test_run_sync__an_agent_remembers_and_writes_its_memory() -> None:
     assert memory.get_working_memory("t") == "name: Ann"
     second = adapter.run_sync(agent, "Weather in Rome?", thread_id="t", memory=memory)
     assert second.output == "Sunny"
-    texts = [part.content for message in seen[2][0] for part in message.parts]  # type: ignore[union-attr]
+    texts = [part.content for message in seen[2][0] for part in message.parts]
     assert texts == ["I am Ann", "Hi Ann", "Weather in Rome?"]
     instructions = seen[2][0][-1].instructions
     assert "You are kind." in instructions and "name: Ann" in instructions

@@ -33,7 +33,8 @@ def called(purpose: ModelUsage.Purpose = TITLE, thread_id: str | None = "t") -> 
 
 def test_list__shows_calls_and_their_sum(staff: Client) -> None:
     make_thread("ann", "t")
-    called(), called(SUMMARY)
+    called()
+    called(SUMMARY)
     page = staff.get(URL)
     assert page.status_code == 200
     assert "2 calls: 2400 tokens in, 60 out, 0.0250 US dollars" in page.content.decode()
@@ -57,6 +58,7 @@ def test_list__is_for_those_who_may_see_it(client: Client, db: None) -> None:
     client.force_login(user)
     assert client.get(URL).status_code == 403
     user.user_permissions.set(Permission.objects.filter(codename="view_modelusage"))
-    make_thread("ann", "t"), called()
+    make_thread("ann", "t")
+    called()
     shown = client.get(URL).content.decode()
     assert "gpt-5-mini" not in shown, "only somebody who may see threads"

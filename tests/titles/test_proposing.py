@@ -24,6 +24,11 @@ ON: dict[str, Any] = {"generateTitle": True}
 LONG = "Could you help me to plan a journey through the Balkans that takes three weeks, please? "
 
 
+@pytest.fixture(autouse=True)
+def nothing_set(memory_settings: Callable[..., None]) -> None:
+    memory_settings()
+
+
 @pytest.fixture
 def working(
     settings: Settings, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks

@@ -72,17 +72,25 @@ def test_save_turn__a_failing_answer_leaves_the_users_message_once() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("key", [{"turn_id": "turn-1"}, {}])
-def test_save_turn__again_asks_nobody_and_stores_nothing(key: dict[str, str]) -> None:
+@pytest.mark.parametrize("turn_id", ["turn-1", None])
+def test_save_turn__again_asks_nobody_and_stores_nothing(turn_id: str | None) -> None:
     asked: list[int] = []
 
     def answer(_: Context) -> list[str]:
         asked.append(1)
         return ["One", "Two"]
 
-    message = "Hello" if key else {"id": "u1", "role": "user", "content": "Hello"}
-    first = Memory().save_turn("t", message, resource_id="ann", answer=answer, **key)
-    again = Memory().save_turn("t", message, resource_id="ann", answer=answer, **key)
+    named = {"id": "u1", "role": "user", "content": "Hello"}
+    first, again = (
+        Memory().save_turn(
+            "t",
+            "Hello" if turn_id else named,
+            resource_id="ann",
+            answer=answer,
+            turn_id=turn_id,
+        )
+        for _ in range(2)
+    )
     assert (len(asked), first.repeated, again.repeated) == (1, False, True)
     assert [one.id for one in again.answer] == [one.id for one in first.answer]
     assert told() == [("user", "Hello"), ("assistant", "One"), ("assistant", "Two")]

@@ -38,11 +38,7 @@ class MastraChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """Everything said in the thread, oldest first; nothing while there is no thread."""
-        if self.memory.get_thread_by_id(self.thread_id) is None:
-            return []
-        owner = {"resource_id": self.resource_id}
-        page = self.memory.list_messages(self.thread_id, per_page=False, **owner)
-        return to_messages(page.messages)
+        return to_messages(self._stored())
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Keep these messages; those that LangGraph marks as removed are deleted."""
@@ -54,11 +50,15 @@ class MastraChatMessageHistory(BaseChatMessageHistory):
 
     def clear(self) -> None:
         """Delete all messages of the thread; the thread stays."""
+        self.memory.delete_messages([message.id for message in self._stored()])
+
+    def _stored(self) -> Sequence[StoredMessage]:
         if self.memory.get_thread_by_id(self.thread_id) is None:
-            return
-        owner = {"resource_id": self.resource_id}
-        page = self.memory.list_messages(self.thread_id, per_page=False, **owner)
-        self.memory.delete_messages([message.id for message in page.messages])
+            return []
+        page = self.memory.list_messages(
+            self.thread_id, resource_id=self.resource_id, per_page=False
+        )
+        return page.messages
 
 
 def _is_removal(message: BaseMessage) -> bool:

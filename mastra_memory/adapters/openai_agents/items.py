@@ -87,7 +87,7 @@ def _noted(part: Json, entry: Json) -> Json:
 
 def _call(item: Json) -> Json:
     raw = item.get("arguments")
-    invocation = {
+    invocation: Json = {
         "state": "call",
         "toolCallId": item.get("call_id"),
         "toolName": item.get("name") or "",
@@ -106,7 +106,7 @@ def _parsed(text: Any) -> Any:
 
 
 def _output(item: Json) -> Json:
-    invocation = {
+    invocation: Json = {
         "state": "result",
         "toolCallId": item.get("call_id"),
         "toolName": "",
@@ -123,7 +123,7 @@ def _reasoning(item: Json) -> Json:
     texts = [one.get("text") for one in item.get("summary") or [] if isinstance(one, Mapping)]
     if len(texts) != 1 or not isinstance(texts[0], str):
         return opaque(LIBRARY, item)
-    part = {"type": "reasoning", "reasoning": texts[0]}
+    part: Json = {"type": "reasoning", "reasoning": texts[0]}
     part["details"] = [{"type": "text", "text": texts[0]}]
     return _first(part, _rest(item, "summary"))
 

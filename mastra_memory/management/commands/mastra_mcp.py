@@ -42,7 +42,7 @@ class Command(BaseCommand):
             return kind(options["resource"])
         users = get_user_model()._default_manager
         try:
-            user = users.get_by_natural_key(options["user"])  # type: ignore[attr-defined]
+            user = users.get_by_natural_key(options["user"])
         except get_user_model().DoesNotExist as error:
             raise CommandError(f"There is no user {options['user']}") from error
         if not user.is_active:
