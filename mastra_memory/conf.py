@@ -57,9 +57,9 @@ class AppSettings:
     EMBEDDING_INDEX: Mapping[str, int | str] = field(default_factory=dict)
     """`m` and `ef_construction` of the HNSW index (pgvector's own are 16 and 64), and
     `maintenance_work_mem` for building it."""
-    EXACT_SEARCH_LIMIT: int = 10_000
-    """In a scope with at most so many vectors the search compares them all; beyond it asks the
-    index."""
+    EXACT_SEARCH_LIMIT: int = 5_000
+    """In a scope with at most so many vectors a search always compares them all; beyond, it asks
+    the index where that is quicker."""
     BROKER_TIMEOUT: float = 0.05
     """Seconds that a request may spend on reaching Celery's broker. When it cannot be reached, work
     waits in the rows. Raise it where the broker is far away."""

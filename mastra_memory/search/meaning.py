@@ -25,8 +25,13 @@ EF_SEARCH = 200
 """How far the index looks around at each step; more is more exact and slower."""
 PASSAGES = 16
 """How many passages more than messages are read first, since one message may have several."""
-MAX_SCAN_TUPLES = 60_000
+MAX_SCAN_TUPLES = 40_000
 """Where a scan of the index gives up looking for more that is in the scope."""
+LOOK_COST = 11
+"""What looking at one vector through the index costs, in comparisons of a vector one by one; to
+begin with a scan costs about as much as `EXACT_SEARCH_LIMIT` comparisons. As measured."""
+COUNTED = 4
+"""A scope is counted up to so many times that limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +65,11 @@ def find_by_meaning(wanted: Meaning, *, limit: int, use_index: bool | None = Non
 
 def _nearest(wanted: Meaning, vector: Vector, limit: int, use_index: bool | None) -> list[Scored]:
     index = VectorIndex.of(wanted.model, len(vector))
+    rows = limit + max(4, limit // 2)
     if use_index is None:
-        use_index = _is_large(index, wanted)
+        use_index = _index_pays(index, wanted, rows)
     if use_index:
-        found = _scan(index, wanted, vector, limit)
+        found = _scan(index, wanted, vector, limit, rows)
         if len(found) == limit:
             return _above(found, wanted.threshold)
     return _above(_compare(index, wanted, vector, limit), wanted.threshold)
@@ -73,19 +79,27 @@ def _above(found: Sequence[Scored], least: float | None) -> list[Scored]:
     return [scored for scored in found if least is None or scored.score >= least]
 
 
-def _is_large(index: VectorIndex, wanted: Meaning) -> bool:
-    """Whether the scope is too large to be compared whole, and there is an index to ask."""
+def _index_pays(index: VectorIndex, wanted: Meaning, rows: int) -> bool:
+    """Whether asking the index for so many rows is quicker than comparing the whole scope.
+
+    The rarer the scope is in the index, the more of the index is looked through in vain.
+    """
     limit = conf.app_settings().EXACT_SEARCH_LIMIT
     where = wanted.scope.condition("e")
     found = sql.row(
-        f"""SELECT count(*), (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s))
+        f"""SELECT count(*), (SELECT c.reltuples FROM pg_class c JOIN pg_index i
+                ON i.indexrelid = c.oid WHERE c.oid = to_regclass(%s) AND i.indisvalid)
         FROM (SELECT 1 FROM {TABLE} e WHERE {index.condition} AND {where} LIMIT %s) AS e""",
-        [index.name, *where.params, limit + 1],
+        [index.name, *where.params, COUNTED * limit + 1],
     )
     assert found is not None
-    if found[0] == 0:
+    in_scope, indexed = found
+    if in_scope == 0:
         _check_length(index, where)
-    return found[0] > limit and bool(found[1])
+    if in_scope <= limit or indexed is None:
+        return False
+    looked_through = rows * max(indexed, in_scope) / in_scope
+    return bool(limit + LOOK_COST * looked_through < in_scope)
 
 
 def _check_length(index: VectorIndex, where: sql.Where) -> None:
@@ -109,11 +123,15 @@ def _compare(index: VectorIndex, wanted: Meaning, vector: Vector, limit: int) ->
         rows *= 8
 
 
-def _scan(index: VectorIndex, wanted: Meaning, vector: Vector, limit: int) -> list[Scored]:
+def _scan(
+    index: VectorIndex, wanted: Meaning, vector: Vector, limit: int, rows: int
+) -> list[Scored]:
     """Ask the index; it may find fewer than there are."""
     where = wanted.scope.condition("e", by_index=False)
     with _no_plan_but_the_index():
-        found, _ = _ask(index, wanted, vector, where, max(4 * limit, 40), exact=False)
+        found, exhausted = _ask(index, wanted, vector, where, rows, exact=False)
+        if len(found) < limit and not exhausted:
+            found, _ = _ask(index, wanted, vector, where, rows + 8 * PASSAGES, exact=False)
     return found[:limit]
 
 

@@ -150,14 +150,27 @@ def test_find_by_meaning__small_scopes_are_compared_whole(statements: Statements
 
 
 def test_find_by_meaning__large_scopes_ask_the_index(
-    memory_settings: Any, statements: Statements
+    memory_settings: Any, statements: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_settings(EXACT_SEARCH_LIMIT=3)
+    monkeypatch.setattr(meaning, "LOOK_COST", 0.1)
     store(make_thread(), {f"m{n}": at_angle(n / 10) for n in range(6)})
     build_index()
     with statements() as sent:
         assert [key for key, _ in find(limit=2)] == ["m5", "m4"]
     assert sum("hnsw.iterative_scan" in statement for statement in sent) == 1
+
+
+def test_find_by_meaning__a_scope_that_is_rare_in_the_index_is_compared_whole(
+    memory_settings: Any, statements: Statements
+) -> None:
+    memory_settings(EXACT_SEARCH_LIMIT=3)
+    store(make_thread("bob"), {f"b{n}": at_angle(n / 100) for n in range(60)})
+    store(make_thread(), {f"m{n}": at_angle(n / 10) for n in range(6)})
+    build_index()
+    with statements() as sent:
+        assert [key for key, _ in find(limit=2)] == ["m5", "m4"]
+    assert not any("hnsw.iterative_scan" in statement for statement in sent)
 
 
 def test_find_by_meaning__large_scopes_without_an_index_are_compared_whole(
