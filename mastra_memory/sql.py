@@ -77,6 +77,12 @@ def execute(statement: str, params: Params = ()) -> int:
         return cursor.rowcount
 
 
+def forget_statements() -> None:
+    """Drop the statements that Django remembers while DEBUG is on: a long job has too many."""
+    if not connection.force_debug_cursor:  # else somebody is looking at them
+        connection.queries_log.clear()
+
+
 class Where:
     """Conditions joined by AND, with their parameters in order."""
 

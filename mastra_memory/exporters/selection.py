@@ -149,6 +149,7 @@ def thread_batches(selection: Selection) -> Iterator[list[ThreadRow]]:
             if len(batch) == THREADS:
                 yield batch
                 batch = []
+                sql.forget_statements()
         if batch:
             yield batch
 

@@ -7,6 +7,7 @@ from zlib import crc32
 
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
+from mastra_memory import sql
 from mastra_memory.importers import (
     looking_up,
     storing_memories,
@@ -136,6 +137,7 @@ def _belongs_to(row: Row) -> str:
 
 def looked_up(rows: Sequence[Row]) -> list[Verdict]:
     """What would become of the rows."""
+    sql.forget_statements()
     return list(looking_up.look_up(rows))
 
 
@@ -144,6 +146,7 @@ def stored(rows: Sequence[Row], *, update: bool) -> list[Verdict]:
 
     Where the database refuses one, it is found by halving, and the others are stored.
     """
+    sql.forget_statements()
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             with transaction.atomic():

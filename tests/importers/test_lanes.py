@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 
 from mastra_memory import sql
 from mastra_memory.importers.lanes import Lanes
@@ -119,3 +120,10 @@ def test_load__two_imports_of_the_same_at_once_make_no_duplicate() -> None:
     assert (Thread.objects.count(), Message.objects.count()) == (30, 600)
     assert sum(tally.number("messages", "stored") for tally in tallies) == 600
     assert sum(tally.number("messages", "already there") for tally in tallies) == 600
+
+
+@pytest.mark.django_db(transaction=True)
+def test_load__statements_are_not_remembered_while_debugging(settings: Settings) -> None:
+    settings.DEBUG = True
+    load_items(items(200, 10), batch=20)
+    assert len(connection.queries_log) < 30

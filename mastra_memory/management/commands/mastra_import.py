@@ -96,8 +96,8 @@ class Command(BaseCommand):
 
     def _warn(self, resource_id: str) -> None:
         self.stderr.write(
-            f"Warning: the resource {resource_id} is now the user's with this id: that user will "
-            "see its threads. If that is not meant, erase it and use --resource-prefix."
+            f"Warning: the resource {resource_id} is the id of a user here, who will see its "
+            "threads. If that is not meant, use --resource-prefix, and erase it where it is stored."
         )
 
     def _conclude(self, tally: Tally, options: Mapping[str, Any], seconds: float) -> None:
