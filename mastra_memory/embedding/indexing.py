@@ -55,6 +55,7 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
                 return done, True
             taken, stored = embed_batch(model)
             done += stored
+            sql.forget_statements()
     return done, False
 
 

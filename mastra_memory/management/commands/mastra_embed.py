@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from mastra_memory import conf
+from mastra_memory import conf, sql
 from mastra_memory.embedding import embedder, indexing, inventory, requests
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import MastraMemoryError
@@ -62,6 +62,7 @@ class Command(BaseCommand):
             while True:
                 taken, stored = indexing.embed_batch(model)
                 bar.update(stored)
+                sql.forget_statements()
                 if not taken:
                     return
 

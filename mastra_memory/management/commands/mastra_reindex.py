@@ -33,6 +33,7 @@ class Command(BaseCommand):
                 last = found[-1]
                 done += len(found)
                 bar.update(len(found))
+                sql.forget_statements()
         self.stdout.write(f"Rewrote the words of {done} messages in {language}.")
 
     def rewrite(self, language: str, after: str, batch: int) -> list[str]:
