@@ -6,6 +6,8 @@ BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # One test process for every core; TESTS narrows `make test` to a file or a test.
 WORKERS ?= auto
 TESTS ?= tests
+# What must also work with `MASTRA_MEMORY = {}`, where every optional feature is off.
+BARE_TESTS := tests/api tests/recall tests/observational tests/models tests/test_memory.py
 BROWSER_MODULES := tests/browser/node_modules
 
 .DEFAULT_GOAL := help
@@ -19,6 +21,9 @@ run: $(INSTALLED) ## Run everything on http://127.0.0.1:8000 (PORT=... for anoth
 
 test: $(INSTALLED) ## Run the tests in a database of their own (TESTS=path for some of them)
 	$(PYTHON) -m pytest -n $(WORKERS) $(TESTS)
+ifeq ($(TESTS),tests)
+	$(PYTHON) -m pytest -n $(WORKERS) --ds=tests.bare_settings -m "not slow and not browser" $(BARE_TESTS)
+endif
 
 lint: $(INSTALLED) ## Check style, types, import rules and pending migrations
 	$(VENV)/bin/ruff check .
