@@ -11,6 +11,7 @@ from tests.api.routes import ROUTES
 from tests.calling import Answer, Api, fields_of
 from tests.factories import Json, a_message, make_record, make_thread, save
 
+pytestmark = pytest.mark.slow
 KEYS = [key for key in ROUTES if "network/" not in key]
 """The network twins run the same code."""
 DEEP = "[" * 1000 + "]" * 1000

@@ -13,6 +13,7 @@ from tests.calling import Answer, Api
 from tests.conftest import person
 from tests.factories import make_thread, wire_time
 
+pytestmark = pytest.mark.slow
 SMALL = settings(
     max_examples=40,
     deadline=None,
@@ -159,6 +160,3 @@ class Fuzz(TestCase):
         for path in (LIST, "threads"):
             assert_clear(self.api.get(path, query))
             assert_clear(self.api.through(None).get(path, query))
-
-
-pytestmark = pytest.mark.django_db
