@@ -30,7 +30,6 @@ from mastra_memory.memory import Memory
 from mastra_memory.sql import MAX_PAGE
 from mastra_memory.values import StoredThread
 
-
 LARGE_ANSWER = 1024 * 1024
 """Lists beyond so many bytes are sent piece by piece."""
 

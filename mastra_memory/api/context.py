@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from mastra_memory import conf
+from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api import serializers, wire
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.options import MemoryOptions, outside_options
 
@@ -17,7 +17,7 @@ from mastra_memory.options import MemoryOptions, outside_options
 class ContextViewSet(MemoryViewSet):
     """Everything for an agent's next turn. A scoped caller reaches only its own threads."""
 
-    @extend_schema(parameters=doc.CONTEXT, responses=doc.answers(serializers.Context, 404))
+    @extend_schema(parameters=doc.CONTEXT, responses=doc.responses(answers.Context, 404))
     def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read what to put in front of the model.
 
@@ -35,7 +35,7 @@ class ContextViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[doc.AGENT],
         request=serializers.ReadContext,
-        responses=doc.answers(serializers.Context, 404),
+        responses=doc.responses(answers.Context, 404),
     )
     def read(self, request: Request, thread_id: str) -> HttpResponseBase:
         """The same for new messages that are too long for an address."""

@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 
-from mastra_memory.api import serializers
+from mastra_memory.api import answers
 
 
 def parameter(name: str, text: str, kind: Any = str, *, required: bool = False) -> OpenApiParameter:
@@ -19,9 +19,9 @@ def viewset(tag: str) -> Callable[[Any], Any]:
     return extend_schema(tags=[tag])
 
 
-def answers(success: Any, *failures: int) -> dict[int, Any]:
+def responses(success: Any, *failures: int) -> dict[int, Any]:
     """The answers of a route: 200, the refusals every route knows, and some of its own."""
-    return {200: success} | dict.fromkeys((400, 401, 403, *failures), serializers.Error)
+    return {200: success} | dict.fromkeys((400, 401, 403, *failures), answers.Error)
 
 
 AGENT = parameter("agentId", "The agent whose memory is meant.", required=True)

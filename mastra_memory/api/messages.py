@@ -6,8 +6,8 @@ from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api import serializers, wire
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.memory import Memory
@@ -17,9 +17,7 @@ from mastra_memory.memory import Memory
 class MessageViewSet(MemoryViewSet):
     """The messages of threads. A scoped caller reaches only those of its own threads."""
 
-    @extend_schema(
-        parameters=doc.LIST_MESSAGES, responses=doc.answers(serializers.MessagePage, 404)
-    )
+    @extend_schema(parameters=doc.LIST_MESSAGES, responses=doc.responses(answers.MessagePage, 404))
     def list(self, request: Request, thread_id: str) -> HttpResponseBase:
         """List a thread's messages.
 
@@ -45,7 +43,7 @@ class MessageViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[doc.AGENT],
         request=serializers.SaveMessages,
-        responses=doc.answers(serializers.SavedMessages, 404, 409),
+        responses=doc.responses(answers.SavedMessages, 404, 409),
     )
     def save(self, request: Request) -> HttpResponseBase:
         """Insert or replace messages, all or none."""
@@ -62,7 +60,7 @@ class MessageViewSet(MemoryViewSet):
     @extend_schema(
         parameters=doc.WRITE,
         request=serializers.DeleteMessages,
-        responses=doc.answers(serializers.DeletedMessages),
+        responses=doc.responses(answers.DeletedMessages),
     )
     def delete(self, request: Request) -> HttpResponseBase:
         """Delete messages by id; the answer counts those that existed."""

@@ -6,8 +6,8 @@ from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api import serializers, wire
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput, Issue, MemoryNotConfigured
 from mastra_memory.memory import Memory
@@ -17,7 +17,7 @@ from mastra_memory.memory import Memory
 class ObservationalMemoryViewSet(MemoryViewSet):
     """What was noted about a thread or a resource. A scoped caller reaches only its own."""
 
-    @extend_schema(parameters=doc.OBSERVATIONS, responses=doc.answers(serializers.Observations))
+    @extend_schema(parameters=doc.OBSERVATIONS, responses=doc.responses(answers.Observations))
     def retrieve(self, request: Request) -> HttpResponseBase:
         """The live record, and the generations before it, newest first."""
         memory = self._observing(self.params.required("agentId"))
@@ -37,9 +37,7 @@ class ObservationalMemoryViewSet(MemoryViewSet):
             body["history"] = [wire.record(value) for value in history]
         return self.answer(body)
 
-    @extend_schema(
-        request=serializers.BufferStatus, responses=doc.answers(serializers.Observations)
-    )
+    @extend_schema(request=serializers.BufferStatus, responses=doc.responses(answers.Observations))
     def buffer_status(self, request: Request) -> HttpResponseBase:
         """The live record once nothing is being buffered, after at most 30 seconds."""
         body = serializers.BufferStatus.read(request.data)

@@ -6,8 +6,8 @@ from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from mastra_memory.api import answers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api import serializers, wire
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.api.params import fault
 
@@ -18,7 +18,7 @@ SEARCH_TYPES = ("semantic", "text", "hybrid")
 class SearchViewSet(MemoryViewSet):
     """Messages of one resource. A scoped caller searches its own."""
 
-    @extend_schema(parameters=doc.SEARCH, responses=doc.answers(serializers.SearchResult, 404))
+    @extend_schema(parameters=doc.SEARCH, responses=doc.responses(answers.SearchResult, 404))
     def list(self, request: Request) -> HttpResponseBase:
         """Find messages.
 

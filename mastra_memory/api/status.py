@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from mastra_memory import times
+from mastra_memory.api import answers
 from mastra_memory.api import documentation as doc
-from mastra_memory.api import serializers
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured
 from mastra_memory.memory import Memory
@@ -19,7 +19,7 @@ from mastra_memory.options import MemoryOptions, camel_keys
 class AgentViewSet(MemoryViewSet):
     """Facts about an agent's memory; nothing of anybody's conversations but the caller's own."""
 
-    @extend_schema(parameters=doc.STATUS, responses=doc.answers(serializers.Status))
+    @extend_schema(parameters=doc.STATUS, responses=doc.responses(answers.Status))
     def status(self, request: Request) -> HttpResponseBase:
         """Whether the agent has memory, and how far its observations are."""
         try:
@@ -55,7 +55,7 @@ class AgentViewSet(MemoryViewSet):
             "isReflecting": head.is_reflecting,
         }
 
-    @extend_schema(parameters=[doc.AGENT], responses=doc.answers(serializers.Config))
+    @extend_schema(parameters=[doc.AGENT], responses=doc.responses(answers.Config))
     def config(self, request: Request) -> HttpResponseBase:
         """The agent's options, defaults filled in; null for an agent without memory."""
         try:

@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
+from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api import serializers, wire
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.api.filters import narrowed_threads
 from mastra_memory.choices import MessageSelection
@@ -19,7 +19,7 @@ from mastra_memory.exceptions import ThreadNotFound
 class ThreadViewSet(MemoryViewSet):
     """Conversations. A scoped caller reaches only its own."""
 
-    @extend_schema(parameters=doc.LIST_THREADS, responses=doc.answers(serializers.ThreadPage))
+    @extend_schema(parameters=doc.LIST_THREADS, responses=doc.responses(answers.ThreadPage))
     def list(self, request: Request) -> HttpResponseBase:
         """List threads, newest first.
 
@@ -42,7 +42,7 @@ class ThreadViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[doc.AGENT],
         request=serializers.CreateThread,
-        responses=doc.answers(serializers.Thread, 409),
+        responses=doc.responses(answers.Thread, 409),
     )
     def create(self, request: Request) -> HttpResponseBase:
         """Create a thread; one that the resource has already comes back unchanged."""
@@ -56,7 +56,7 @@ class ThreadViewSet(MemoryViewSet):
         )
         return self.answer(wire.thread(thread, bare=True))
 
-    @extend_schema(parameters=doc.READ, responses=doc.answers(serializers.Thread, 404))
+    @extend_schema(parameters=doc.READ, responses=doc.responses(answers.Thread, 404))
     def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read a thread, through an agent or from the storage alone."""
         memory, _ = self.reading_memory()
@@ -66,7 +66,7 @@ class ThreadViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[doc.AGENT, doc.METADATA_MODE],
         request=serializers.UpdateThread,
-        responses=doc.answers(serializers.Thread, 404),
+        responses=doc.responses(answers.Thread, 404),
     )
     def partial_update(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Change title or metadata.
@@ -86,7 +86,7 @@ class ThreadViewSet(MemoryViewSet):
         )
         return self.answer(wire.thread(thread))
 
-    @extend_schema(parameters=doc.WRITE, responses=doc.answers(serializers.DeletedThread, 404))
+    @extend_schema(parameters=doc.WRITE, responses=doc.responses(answers.DeletedThread, 404))
     def destroy(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Delete a thread with all that hangs on it."""
         memory = self.memory()
@@ -97,7 +97,7 @@ class ThreadViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[doc.AGENT],
         request=serializers.CloneThread,
-        responses=doc.answers(serializers.CloneResult, 404, 409),
+        responses=doc.responses(answers.CloneResult, 404, 409),
     )
     @action(detail=True, methods=["post"])
     def clone(self, request: Request, thread_id: str) -> HttpResponseBase:
@@ -123,9 +123,7 @@ class ThreadViewSet(MemoryViewSet):
         }
         return self.answer_with_list(facts, "clonedMessages", result.messages)
 
-    @extend_schema(
-        request=serializers.TransferThread, responses=doc.answers(serializers.Thread, 404)
-    )
+    @extend_schema(request=serializers.TransferThread, responses=doc.responses(answers.Thread, 404))
     @action(detail=True, methods=["post"])
     def transfer(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Give a thread to another resource. Only for callers who are not bound to one."""

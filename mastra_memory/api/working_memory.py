@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
+from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api import serializers, wire
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.memory import Memory
 from mastra_memory.models import Scope
@@ -26,7 +26,7 @@ NOTHING = {
 class WorkingMemoryViewSet(MemoryViewSet):
     """The text kept for a thread or its resource. A scoped caller reaches only its own."""
 
-    @extend_schema(parameters=doc.READ_MEMORY, responses=doc.answers(serializers.WorkingMemory))
+    @extend_schema(parameters=doc.READ_MEMORY, responses=doc.responses(answers.WorkingMemory))
     def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read the working memory that a thread's agent would see."""
         self.params.required("agentId")
@@ -50,7 +50,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[doc.AGENT, doc.MEMORY_MODE],
         request=serializers.WriteWorkingMemory,
-        responses=doc.answers(serializers.Success, 404),
+        responses=doc.responses(answers.Success, 404),
     )
     def update(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Replace the working memory, or merge JSON into it; what it was stays as a revision.
@@ -75,7 +75,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
 
     @extend_schema(
         parameters=[*doc.READ_MEMORY, doc.PAGE, doc.parameter("perPage", "Page size, 20.", int)],
-        responses=doc.answers(serializers.RevisionPage, 404),
+        responses=doc.responses(answers.RevisionPage, 404),
     )
     @action(detail=True)
     def revisions(self, request: Request, thread_id: str) -> HttpResponseBase:
@@ -94,7 +94,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[doc.AGENT],
         request=serializers.RestoreWorkingMemory,
-        responses=doc.answers(serializers.Restored, 404),
+        responses=doc.responses(answers.Restored, 404),
     )
     @action(detail=True, methods=["post"])
     def restore(self, request: Request, thread_id: str) -> HttpResponseBase:
