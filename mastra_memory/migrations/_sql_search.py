@@ -22,15 +22,10 @@ CREATE OR REPLACE FUNCTION mastra_memory_words(language regconfig, words text) R
 CREATE FUNCTION mastra_memory_phrase(language regconfig, words text) RETURNS tsquery
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
     RETURN phraseto_tsquery(language, mastra_memory_spaced(mastra_memory_fold(words)));
-CREATE FUNCTION mastra_memory_frequency(words tsvector, term tsquery) RETURNS float8
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
-    RETURN CASE WHEN NOT words @@ term THEN 0 WHEN numnode(term) > 1 THEN 1
-        ELSE greatest(1, 1 / greatest(1.644934 - 16.44934 * ts_rank(words, term), 0.001) - 0.5)
-        END;
 REINDEX INDEX mastra_thread_title_words;
 """
 DROP = r"""
-DROP FUNCTION mastra_memory_frequency(tsvector, tsquery);
+DROP FUNCTION IF EXISTS mastra_memory_frequency(tsvector, tsquery);
 DROP FUNCTION mastra_memory_phrase(regconfig, text);
 CREATE OR REPLACE FUNCTION mastra_memory_words(language regconfig, words text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT

@@ -44,6 +44,11 @@ class WordQuery:
         return WordQuery(*map(_prefixes, (self.terms, self.required, self.excluded)))
 
 
+def is_phrase(term: str) -> bool:
+    """Whether a term is more than one word."""
+    return len(_LEXEME.findall(term)) > 1
+
+
 def _prefixes(queries: Sequence[str]) -> list[str]:
     return [_LEXEME.sub(lambda found: found[0] + ":*", query) for query in queries]
 
