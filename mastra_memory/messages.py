@@ -84,7 +84,8 @@ saved AS (
     INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
         content, text, search, created_at)
     SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content, i.text,
-        CASE WHEN %s THEN mastra_memory_words(%s::regconfig, i.text) END, coalesce(i.created_at, t.updated_at)
+        CASE WHEN %s THEN mastra_memory_words(%s::regconfig, i.text) END,
+        coalesce(i.created_at, t.updated_at)
     FROM json_to_recordset(%s::json) AS i(place int, id text, thread_id text, resource_id text,
         role text, type text, signal text, content jsonb, text text, created_at timestamptz)
     JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id

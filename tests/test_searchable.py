@@ -1,6 +1,6 @@
 """Searchable words: at once for a small save, soon after a large one, never missed by a search."""
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_write_pending__takes_the_newest_up_to_its_limit() -> None:
 
 
 def test_write_pending__is_found_by_an_index_of_its_own(
-    django_assert_num_queries: Callable[..., object],
+    django_assert_num_queries: Any,
 ) -> None:
     save_texts("r", 15)
     with django_assert_num_queries(1):

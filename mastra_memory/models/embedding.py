@@ -48,6 +48,9 @@ class MessageEmbedding(models.Model):
             ),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.message_id} · {self.model} · {self.passage}"
+
 
 class EmbeddingRequestQuerySet(models.QuerySet["EmbeddingRequest"]):
     """Requests, read aloud."""

@@ -22,7 +22,6 @@ from mastra_memory.values import (
     StoredMessage,
 )
 
-
 TOP_K = 2
 """How many hits a search looks for through an agent with `semanticRecall: true`."""
 

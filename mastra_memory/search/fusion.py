@@ -62,4 +62,7 @@ def _neighbours(message_ids: Sequence[str]) -> list[tuple[str, Scored]]:
         WHERE one.id = ANY(%s)""",
         [list(message_ids)],
     )
-    return [(cells[0], Scored(*cells[1:], 0.0)) for cells in found]
+    return [
+        (near, Scored(found_id, thread_id, created_at, sequence, 0.0))
+        for near, found_id, thread_id, created_at, sequence in found
+    ]

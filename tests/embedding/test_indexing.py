@@ -65,7 +65,7 @@ def test_embed_pending__every_text_is_embedded_once(model: FakeEmbedder) -> None
     assert vectors() == [(f"m{n}", 0) for n in range(10)]
     assert sorted(model.texts) == [f"Message {n}" for n in range(10)]
     assert not EmbeddingRequest.objects.exists()
-    stored = MessageEmbedding.objects.first()
+    stored = MessageEmbedding.objects.all()[0]
     assert (stored.thread_id, stored.resource_id, stored.dimensions) == ("t", "alice", 64)
 
 
@@ -155,7 +155,7 @@ def test_embed_pending__a_late_answer_for_an_old_text_changes_nothing() -> None:
         assert embed() == 1
         assert (model.texts, vectors()) == (["old", "new"], [("m", 0)])
     stored = MessageEmbedding.objects.get(message="m")
-    assert bytes(stored.text_hash) == sql.row("SELECT sha256('new')")[0]
+    assert [(bytes(stored.text_hash),)] == sql.rows("SELECT sha256('new')")
 
 
 def test_embed_pending__a_message_deleted_meanwhile_gets_no_vector() -> None:

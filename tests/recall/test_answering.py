@@ -99,7 +99,7 @@ def test_search__a_thread_without_a_title_is_named_by_its_id(plain: Memory) -> N
 def test_search__best_first_when_a_kind_is_asked_for(plain: Memory) -> None:
     found = plain.search("apple pie", resource_id="alice", search_type="text")
     assert ids(found)[0] == "t2"
-    scores = [hit.score for hit in found.results]
+    scores = [hit.score or 0.0 for hit in found.results]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -182,7 +182,7 @@ def test_search__threshold_and_filter_of_the_options(recalling: Memory) -> None:
         found = recalling.search(
             "apple",
             resource_id="alice",
-            search_type=kind,  # type: ignore[arg-type]
+            search_type=kind,
             options={"semanticRecall": {"filter": {"kind": "proverb"}}},
         )
         assert "u0" in ids(found)
