@@ -11,10 +11,10 @@ BARE_TESTS := tests/api tests/recall tests/observational tests/models tests/test
 BROWSER_MODULES := tests/browser/node_modules
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint conformance bench browser screenshots clean
+.PHONY: help run test lint conformance bench bench-recall browser screenshots clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: $(INSTALLED) ## Run everything on http://127.0.0.1:8000 (PORT=... for another port)
 	@exec $(PYTHON) manage.py serve
@@ -38,6 +38,9 @@ conformance: $(INSTALLED) ## Hold the API against recorded Mastra answers (SCENA
 
 bench: $(INSTALLED) ## Measure against a real Mastra server (BENCH_JSON, PEER_DIR)
 	$(PYTHON) -m benchmarks
+
+bench-recall: $(INSTALLED) ## Measure how well and how fast messages are found (BENCH_JSON, RECALL_ONLY, LOCOMO)
+	$(PYTHON) -m benchmarks.recall
 
 browser: $(INSTALLED) $(BROWSER_MODULES) ## Walk through the admin in Chromium (CHROMIUM=path)
 	$(PYTHON) -m pytest -m browser tests/browser

@@ -109,12 +109,19 @@ def give_up_lost() -> int:
     )
 
 
-def retry_failed() -> int:
-    """Try again whatever failed, from the first attempt on. Returns how many."""
+def retry_failed(request_ids: Sequence[int] | None = None) -> int:
+    """Try again what failed, from the first attempt on: these requests, or all. Returns how many.
+
+    What only waits for its next attempt does not wait any longer.
+    """
+    where = sql.Where()
+    where.add("(failed_at IS NOT NULL OR (error <> '' AND due_at > clock_timestamp()))")
+    if request_ids is not None:
+        where.add("id = ANY(%s)", list(request_ids))
     return sql.execute(
-        """UPDATE mastra_memory_embeddingrequest SET attempts = 0, error = '', failed_at = NULL,
-            due_at = clock_timestamp(), claim = NULL
-        WHERE failed_at IS NOT NULL OR (error <> '' AND due_at > clock_timestamp())"""
+        f"""UPDATE mastra_memory_embeddingrequest SET attempts = 0, error = '', failed_at = NULL,
+            due_at = clock_timestamp(), claim = NULL WHERE {where}""",
+        where.params,
     )
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
-
-from mastra_memory import cloning, messages, signals, threads
+from mastra_memory import cloning, messages, signals, tasks, threads
+from mastra_memory.embedding import requests
 from mastra_memory.memory.agent import AgentVerbs
 from mastra_memory.memory.base import Options, for_async
 from mastra_memory.memory.exports import ExportVerbs
@@ -165,6 +164,12 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
             own=self.options,
         )
 
+    def retry_embeddings(self, request_ids: Sequence[int] | None = None) -> int:
+        """Try again to embed what failed: these requests, or all. Returns how many."""
+        retried = requests.retry_failed(request_ids)
+        tasks.enqueue(tasks.embed_pending)
+        return retried
+
     def list_messages(
         self, thread_id: str | None = None, *, thread_ids: Sequence[str] = (), **choices: Any
     ) -> MessagePage:
@@ -184,8 +189,10 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
 
     def update_messages(self, changes: Sequence[Mapping[str, Any]]) -> list[StoredMessage]:
         """Change messages by id, content shallowly merged; unknown ids are skipped."""
-        with transaction.atomic():
-            return messages.update_messages(changes, embed_for=self._embed_later())
+        updated = messages.update_messages(changes, embed_for=self._embedders)
+        if updated and self._embedders:
+            tasks.enqueue(tasks.embed_pending)
+        return updated
 
     def delete_messages(self, message_ids: Sequence[str | Mapping[str, Any]]) -> int:
         """Delete messages by id or `{id}`. Returns how many there were.
@@ -248,6 +255,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
     apersist_messages = for_async(persist_messages)
     arecall = for_async(recall)
     asearch = for_async(search)
+    aretry_embeddings = for_async(retry_embeddings)
     alist_messages = for_async(list_messages)
     aget_messages = for_async(get_messages)
     aupdate_messages = for_async(update_messages)

@@ -18,12 +18,15 @@ class Saving(Base):
         """Store a batch and note what it wants later: vectors, titles."""
         ready = drafts.draft_messages(batch, strip=strip)
         wants_titles = self.options.generate_title is not None and not self.options.read_only
+        models = self._embedders if strip else ()
         with transaction.atomic() if wants_titles else nullcontext():
-            stored = messages.save_messages(ready, embed_for=self._embed_later() if strip else ())
+            stored = messages.save_messages(ready, embed_for=models)
             if wants_titles:
                 self._want_titles(stored)
         if len(stored) > searchable.AT_ONCE:
             tasks.enqueue(tasks.write_words)
+        if stored and models:
+            tasks.enqueue(tasks.embed_pending)
         if stored:
             signals.send(
                 signals.messages_saved,
@@ -32,11 +35,11 @@ class Saving(Base):
             )
         return SavedMessages(stored)
 
-    def _embed_later(self) -> Sequence[str]:
+    @property
+    def _embedders(self) -> Sequence[str]:
         """The models for which what is saved now is embedded, soon after; none without recall."""
         if self.options.semantic_recall is None or self.options.read_only:
             return ()
-        tasks.enqueue(tasks.embed_pending)
         return conf.embedding_models()
 
     def _want_titles(self, stored: Sequence[StoredMessage]) -> None:

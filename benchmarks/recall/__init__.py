@@ -1,0 +1,1 @@
+"""How well and how fast messages are found: `python -m benchmarks.recall`."""

@@ -1,0 +1,82 @@
+"""Vectors that are still to be made: what waits, what failed and why, and trying again."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from mastra_memory.admin import access
+from mastra_memory.admin.base import ReadOnlyAdmin
+from mastra_memory.admin.changelist import BoundedPaginator
+from mastra_memory.memory import Memory
+from mastra_memory.models import EmbeddingRequest
+
+
+class StateFilter(admin.SimpleListFilter):
+    """What waits, what waits for another attempt, what was given up."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The choices."""
+        return [
+            ("pending", _("waiting")),
+            ("retrying", _("failed once")),
+            ("failed", _("given up")),
+        ]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[EmbeddingRequest]
+    ) -> QuerySet[EmbeddingRequest]:
+        """The rows of the choice."""
+        match self.value():
+            case "pending":
+                return queryset.filter(failed_at=None, error="")
+            case "retrying":
+                return queryset.filter(failed_at=None).exclude(error="")
+            case "failed":
+                return queryset.exclude(failed_at=None)
+        return queryset
+
+
+@admin.register(EmbeddingRequest)
+class EmbeddingRequestAdmin(ReadOnlyAdmin):
+    """A row goes when its vectors are there."""
+
+    list_display = [
+        "message_id",
+        "thread_id",
+        "model",
+        "attempts",
+        "error",
+        "due_at",
+        "failed_at",
+    ]
+    list_filter = [StateFilter]
+    search_fields = ["=message__id", "=thread_id", "=resource_id"]
+    search_help_text = _("The id of a message, a thread or a resource")
+    ordering = ["-failed_at", "due_at", "pk"]
+    sortable_by = ()
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    actions = ["retry"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EmbeddingRequest]:
+        """What belongs to visible threads."""
+        threads = access.visible_threads(request).order_by().values("pk")
+        return super().get_queryset(request).filter(thread_id__in=threads)
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        """Whoever may change requests may have them tried again."""
+        return access.may(request.user, "change_embeddingrequest")
+
+    @admin.action(description=_("Try again"), permissions=["retry"])
+    def retry(self, request: HttpRequest, queryset: QuerySet[EmbeddingRequest]) -> None:
+        """Let the failed ones among these be tried from the first attempt on."""
+        count = Memory().retry_embeddings(list(queryset.values_list("pk", flat=True)))
+        said = ngettext("%d message is tried again.", "%d messages are tried again.", count)
+        self.message_user(request, said % count, messages.SUCCESS)
