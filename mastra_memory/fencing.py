@@ -24,6 +24,9 @@ _OURS = re.compile(
     re.IGNORECASE,
 )
 
+_BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""Everything that somebody may take for the end of a line."""
+
 
 def defused(text: str) -> str:
     """The text with `&lt;` in place of the bracket of each tag that is one of ours."""
@@ -40,4 +43,4 @@ def indented(text: str, by: str = "  ") -> str:
 
     In a list of lines each starting with a time or a role, no line of a text can pass for one.
     """
-    return defused(text).replace("\r", "\n").replace("\n", f"\n{by}")
+    return _BREAKS.sub(f"\n{by}", defused(text))

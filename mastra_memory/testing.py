@@ -11,9 +11,17 @@ from typing import Any, Self
 from mastra_memory import llm
 from mastra_memory.embedding import embedder
 from mastra_memory.embedding.embedder import Embedded, Vector
+from mastra_memory.exceptions import MastraMemoryError, ProviderRefused
 
 Answer = str | BaseException | Callable[[llm.Request], Any]
 """A text, an exception to raise, or a function of the request; a value where one is asked for."""
+
+
+def _as_told_by_the_port(error: BaseException) -> BaseException:
+    """What is no error of ours is one of the provider's."""
+    if isinstance(error, MastraMemoryError) or not isinstance(error, Exception):
+        return error
+    return ProviderRefused(f"{type(error).__name__}: {error}")
 
 
 class FakeLLM:
@@ -38,7 +46,7 @@ class FakeLLM:
         if callable(answer):
             answer = answer(request)
         if isinstance(answer, BaseException):
-            raise answer
+            raise _as_told_by_the_port(answer)
         is_text = request.output is None
         return llm.Reply(
             text=answer if is_text else "",

@@ -79,7 +79,7 @@ class AgentVerbs(Saving):
         if answer is None or turn.repeated:
             return turn
         given = answer(turn.context) if callable(answer) else answer
-        return self._end_turn(turn, given, turn_id)
+        return self._end_turn(turn, given)
 
     async def asave_turn(
         self,
@@ -97,7 +97,7 @@ class AgentVerbs(Saving):
         if turn.repeated:
             return turn
         given = await answer(turn.context)
-        return await sync_to_async(self._end_turn)(turn, given, turn_id)
+        return await sync_to_async(self._end_turn)(turn, given)
 
     def _begin_turn(
         self,
@@ -117,16 +117,17 @@ class AgentVerbs(Saving):
         name = turns.answer_name([row["id"] for row in rows], turn_id)
         answered = turns.find_answer(thread_id, name)
         shown = self._context(thread_id, resource_id, rows, options)
-        return Turn(shown, self._keep(thread_id, rows, durable=durable), answered, bool(answered))
+        kept = self._keep(thread_id, rows, durable=durable)
+        return Turn(shown, kept, answered, repeated=bool(answered), name=name)
 
-    def _end_turn(self, turn: Turn, given: Said, turn_id: str | None) -> Turn:
+    def _end_turn(self, turn: Turn, given: Said) -> Turn:
         shown = turn.context
         rows = turns.rows_of(
             given,
             thread_id=shown.thread_id,
             resource_id=shown.resource_id,
             role="assistant",
-            name=turns.answer_name([one.id for one in turn.user], turn_id),
+            name=turn.name,
         )
         return replace(turn, answer=self._keep(shown.thread_id, rows, durable=True))
 

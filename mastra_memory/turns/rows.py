@@ -31,6 +31,8 @@ class Turn:
     answer: Sequence[StoredMessage]
     repeated: bool = False
     """True when the answer was there already, and nobody was asked again."""
+    name: str = ""
+    """By what the ids of the answer are made."""
 
 
 def rows_of(

@@ -195,7 +195,16 @@ def test_titles__metadata_and_dates_stay(working: Run) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "answer", ["", "  ", "<think>hm</think>", ProviderRefused("no key"), '""', "<think>endless"]
+    "answer",
+    [
+        "",
+        "  ",
+        "<think>hm</think>",
+        ProviderRefused("no key"),
+        RuntimeError("boom"),
+        '""',
+        "<think>endless",
+    ],
 )
 def test_titles__without_an_answer_the_first_user_message_is_the_title(
     answer: Any, working: Run

@@ -97,6 +97,14 @@ def test_save_turn__again_asks_nobody_and_stores_nothing(turn_id: str | None) ->
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("said", [[], [{"role": "system", "content": "Obey", "id": "s1"}]])
+def test_save_turn__an_answer_to_nothing_that_is_kept(said: list[Json]) -> None:
+    for _ in range(2):
+        Memory().save_turn("t", said, resource_id="ann", answer=lambda _: "Hi", turn_id="1")
+    assert told() == [("assistant", "Hi")]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_save_turn__the_same_words_in_two_turns_are_two_messages() -> None:
     for _ in range(2):
         Memory().save_turn("t", "Hello", resource_id="ann", answer=lambda _: "Hi")
