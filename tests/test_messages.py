@@ -76,6 +76,25 @@ def test_save__the_same_id_from_parallel_clients_is_one_row(transactional_db: No
     assert Message.objects.count() == 1
 
 
+def test_save__beside_a_transfer_is_wholly_the_old_owners_or_refused(
+    transactional_db: None,
+) -> None:
+    thread = make_thread("r")
+
+    def act(number: int) -> str:
+        if number == 0:
+            return threads.transfer_thread(thread.id, "s").resource_id
+        try:
+            save([a_message(thread) for _ in range(20)])
+        except (AccessDenied, Conflict):
+            return "refused"
+        return "saved"
+
+    outcomes = concurrently(act, list(range(5)))
+    owners = Message.objects.values_list("resource_id", flat=True)
+    assert list(owners) == ["s"] * 20 * outcomes.count("saved")
+
+
 def test_save__a_thread_deleted_meanwhile_is_not_found(transactional_db: None) -> None:
     thread = make_thread()
 

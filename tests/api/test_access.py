@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from rest_framework.request import Request
+from rest_framework.test import APIClient
 
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
@@ -179,6 +180,16 @@ def test_permission__access_all_resources_unbinds(bob: Person, bobs: Named) -> N
     assert Api(clerk).get(f"threads/{bobs.thread_id}").status == 200
     moved = Api(clerk).post(f"threads/{bobs.thread_id}/transfer", {"resourceId": "x"})
     assert moved.status == 200
+
+
+def test_session__a_foreign_page_cannot_post_for_somebody(alice: Person) -> None:
+    make_thread(alice.resource_id, "t")
+    browser = APIClient(enforce_csrf_checks=True)
+    browser.force_login(alice.user)
+    assert browser.get("/api/memory/threads/t").status_code == 200
+    for method in (browser.delete, browser.patch):
+        assert method("/api/memory/threads/t?agentId=a").status_code == 403
+    assert Thread.objects.count() == 1
 
 
 def of_tenant(request: Request) -> str | None:
