@@ -29,9 +29,8 @@ class Lanes(Generic[T]):
         if not self._pools:
             yield job()
             return
-        last = self._running.pop(lane, None)
-        if last is not None:
-            yield last.result()
+        if lane in self._running:
+            yield self._running.pop(lane).result()
         self._running[lane] = self._pools[lane].submit(job)
 
     def finish(self) -> Iterator[T]:

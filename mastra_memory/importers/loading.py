@@ -80,23 +80,31 @@ class Loader:
         self._lanes: Lanes[list[Verdict]] = Lanes(lanes)
         self._store = looked_up if dry_run else partial(stored, update=update)
         self._look_at = look_at
+        self._stopped = False
 
-    def load(self, items: Iterable[Item], after_batch: Callable[[], None] = lambda: None) -> None:
+    def load(self, items: Iterable[Item], after_batch: Callable[[], None] = lambda: None) -> bool:
         """Store everything, calling `after_batch` after each transaction.
 
-        Interrupting it loses the batches at hand, and running it again stores what is missing. The
+        False when it was stopped before the end; running it again stores what is missing. The
         items are made in a thread of their own: they must not touch Django's connection.
         """
         with self._lanes, closing(read_ahead(prepare(items))) as entries:
             try:
                 for entry in entries:
+                    if self._stopped:
+                        return False
                     self._take(entry, after_batch)
                 for lane in range(len(self._batches)):
                     self._flush(lane)
+                return True
             finally:
                 for verdicts in self._lanes.finish():
                     self._count(verdicts)
                 after_batch()
+
+    def stop(self) -> None:
+        """Let `load` end after the batches that are being stored; may come from anywhere."""
+        self._stopped = True
 
     def _take(self, entry: Entry, after_batch: Callable[[], None]) -> None:
         if isinstance(entry, LeftOut):

@@ -4,7 +4,7 @@ import gzip
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mastra_memory.importers import jsonstream
@@ -128,6 +128,7 @@ values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     records=st.lists(st.dictionaries(st.text(), values), max_size=5),
     indent=st.sampled_from([None, 2]),

@@ -1,7 +1,7 @@
 """Paths through forked conversations."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mastra_memory.exceptions import InvalidInput
@@ -63,6 +63,7 @@ def test_paths__a_circle_is_refused(parents: Parents) -> None:
         walk(parents)
 
 
+@settings(deadline=None)
 @given(choices=st.lists(st.integers(0, 30), max_size=30))
 def test_paths__every_node_is_new_on_exactly_one_path(choices: list[int]) -> None:
     parents: Parents = {}

@@ -164,7 +164,8 @@ def many(path: Path, threads: int = 3000, turns: int = 5) -> Path:
 def wait_for_messages(process: subprocess.Popen[str]) -> None:
     give_up = time.monotonic() + 60
     while not Message.objects.exists():
-        assert process.poll() is None and time.monotonic() < give_up
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < give_up
         time.sleep(0.02)
 
 

@@ -1,9 +1,12 @@
 """Import conversations from another system."""
 
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from types import FrameType
 from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -83,14 +86,12 @@ class Command(BaseCommand):
             look_at=UserWatch(self._warn).look_at if source.keeps_ids else None,
         )
         started = time.monotonic()
-        try:
-            with _progress(source, tally) as move:
-                loader.load(source.read(owner), move)
-        except KeyboardInterrupt:
-            self._conclude(tally, options, time.monotonic() - started)
-            self.stderr.write("Stopped. Run the same command again to import the rest.")
-            raise SystemExit(INTERRUPTED) from None
+        with _stopping(loader), _progress(source, tally) as move:
+            finished = loader.load(source.read(owner), move)
         self._conclude(tally, options, time.monotonic() - started)
+        if not finished:
+            self.stderr.write("Stopped. Run the same command again to import the rest.")
+            raise SystemExit(INTERRUPTED)
         if not tally.understood:
             raise CommandError("Nothing could be read.")
 
@@ -124,6 +125,25 @@ def _owner(source: Source, resource: str | None, prefix: str | None) -> Owner:
             "--resource, or --resource-prefix to make a resource of each owner that it names."
         )
     return Owner(prefix=prefix or "")
+
+
+@contextmanager
+def _stopping(loader: Loader) -> Iterator[None]:
+    """The first Ctrl-C lets the batches at hand end; the second one ends everything at once."""
+    if threading.current_thread() is not threading.main_thread():  # where no signal arrives
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        loader.stop()
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
