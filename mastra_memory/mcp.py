@@ -16,7 +16,7 @@ from mastra_memory import conf, parts, times
 from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.memory import Memory
 from mastra_memory.search.searching import Kind
-from mastra_memory.values import StoredMessage
+from mastra_memory.values import SearchHit, StoredMessage
 
 ACCESS_ALL = "mastra_memory.access_all_resources"
 MOST = 50
@@ -60,7 +60,15 @@ class Caller:
 def make_server(caller: Caller, *, agent_id: str | None = None) -> MCPServer[Any]:
     """A server whose tools reach what the caller may reach, through this agent's memory."""
     server: MCPServer[Any] = MCPServer("agent-memory", instructions=INSTRUCTIONS)
-    for tool in _tools(caller, Memory(agent_id)):
+    tools = Tools(caller, Memory(agent_id))
+    served: tuple[Callable[..., Any], ...] = (
+        tools.recall,
+        tools.list_conversations,
+        tools.read_conversation,
+        tools.read_working_memory,
+        tools.update_working_memory,
+    )
+    for tool in served:
         server.tool()(_served(tool))
     return server
 
@@ -83,92 +91,100 @@ def _answered(tool: Callable[P, R], *args: P.args, **options: P.kwargs) -> R:
         raise ToolError(str(error)) from error
 
 
-def _tools(caller: Caller, memory: Memory) -> list[Callable[..., Any]]:
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a program may ask of a memory. The words under each name are what its model reads."""
+
+    caller: Caller
+    memory: Memory
+
     def recall(
-        query: str, thread_id: str | None = None, limit: int = 10, resource_id: str | None = None
+        self,
+        query: str,
+        thread_id: str | None = None,
+        limit: int = 10,
+        resource_id: str | None = None,
     ) -> list[Json]:
         """Find what was said in earlier conversations, best matches first.
 
         Searches all conversations, or only the one with `thread_id`.
         """
-        owner = caller.owner(resource_id)
-        kind: Kind = "text" if memory.options.semantic_recall is None else "hybrid"
-        found = memory.search(
+        kind: Kind = "text" if self.memory.options.semantic_recall is None else "hybrid"
+        found = self.memory.search(
             query,
-            resource_id=owner,
+            resource_id=self.caller.owner(resource_id),
             thread_id=thread_id,
-            limit=max(1, min(limit, MOST)),
+            limit=_bounded(limit),
             search_type=kind,
         )
-        return [
-            {
-                "thread_id": hit.thread_id,
-                "thread_title": hit.thread_title,
-                "message_id": hit.id,
-                "role": hit.role,
-                "text": hit.text,
-                "created_at": times.to_wire(hit.created_at),
-                "score": hit.score,
-            }
-            for hit in found.results
-        ]
+        return [_hit(one) for one in found.results]
 
-    def list_conversations(limit: int = 20, resource_id: str | None = None) -> list[Json]:
+    def list_conversations(self, limit: int = 20, resource_id: str | None = None) -> list[Json]:
         """List conversations, those with the latest activity first."""
-        page = memory.list_threads(
-            resource_id=caller.owner(resource_id),
-            per_page=max(1, min(limit, MOST)),
+        page = self.memory.list_threads(
+            resource_id=self.caller.owner(resource_id),
+            per_page=_bounded(limit),
             order_by="updated_at",
         )
         return [{"thread_id": one.id, "title": one.title} for one in page.threads]
 
     def read_conversation(
-        thread_id: str, last: int = 20, resource_id: str | None = None
+        self, thread_id: str, last: int = 20, resource_id: str | None = None
     ) -> list[Json]:
         """Read the last messages of a conversation, oldest first."""
-        page = memory.list_messages(
+        page = self.memory.list_messages(
             thread_id,
-            resource_id=caller.owner(resource_id),
-            per_page=max(1, min(last, MOST)),
+            resource_id=self.caller.owner(resource_id),
+            per_page=_bounded(last),
             newest_page=True,
         )
         return [_told(message) for message in page.messages]
 
     def read_working_memory(
-        thread_id: str | None = None, resource_id: str | None = None
+        self, thread_id: str | None = None, resource_id: str | None = None
     ) -> str | None:
         """Read what is known of the person, or of one conversation; null when nothing is kept."""
-        owner = caller.owner(resource_id)
-        if thread_id is not None and memory.get_thread_by_id(thread_id) is not None:
-            memory.get_thread(thread_id, resource_id=owner)
-        return memory.get_working_memory(thread_id or "", resource_id=owner)
+        owner = self.caller.owner(resource_id)
+        if thread_id is not None and self.memory.get_thread_by_id(thread_id) is not None:
+            self.memory.get_thread(thread_id, resource_id=owner)
+        return self.memory.get_working_memory(thread_id or "", resource_id=owner)
 
     def update_working_memory(
-        memory_text: str, thread_id: str | None = None, resource_id: str | None = None
+        self, memory_text: str, thread_id: str | None = None, resource_id: str | None = None
     ) -> Json:
         """Keep what is worth remembering.
 
         The whole Markdown text, which replaces the old one; where the memory is JSON, the JSON
         text of what changed, which is merged.
         """
-        owner = caller.owner(resource_id)
-        tool = memory.working_memory_tool(thread_id or owner, resource_id=owner)
+        owner = self.caller.owner(resource_id)
+        tool = self.memory.working_memory_tool(thread_id or owner, resource_id=owner)
         if tool is None:
             raise InvalidInput("this memory may not be written")
-        if thread_id is None and memory.options.working_memory.scope != "thread":
-            version = memory.update_working_memory(
-                "", memory_text, resource_id=owner, mode="merge", source="agent"
-            )
-            return {"success": True, "version": version}
-        return tool.handler({"memory": memory_text})
+        if thread_id is not None:
+            return tool.handler({"memory": memory_text})
+        if self.memory.options.working_memory.scope == "thread":
+            raise InvalidInput("name a thread_id: this memory is kept for each conversation")
+        version = self.memory.update_working_memory(
+            "", memory_text, resource_id=owner, mode="merge", source="agent"
+        )
+        return {"success": True, "version": version}
 
-    return [
-        recall,
-        list_conversations,
-        read_conversation,
-        read_working_memory,
-        update_working_memory,
-    ]
+
+def _bounded(asked: int) -> int:
+    return max(1, min(asked, MOST))
+
+
+def _hit(hit: SearchHit) -> Json:
+    return {
+        "thread_id": hit.thread_id,
+        "thread_title": hit.thread_title,
+        "message_id": hit.id,
+        "role": hit.role,
+        "text": hit.text,
+        "created_at": times.to_wire(hit.created_at),
+        "score": hit.score,
+    }
 
 
 def _told(message: StoredMessage) -> Json:

@@ -116,6 +116,14 @@ def test_working_memory__by_schema_is_merged(memory_settings: Callable[..., None
     assert "workingMemory.name" in use(ANN, "update_working_memory", memory_text='{"name": 5}')
 
 
+def test_working_memory__of_one_conversation(memory_settings: Callable[..., None]) -> None:
+    memory_settings(OPTIONS={"workingMemory": {"enabled": True, "scope": "thread"}})
+    talk("t", "ann", "Hello")
+    assert "thread_id" in use(ANN, "update_working_memory", memory_text="x")
+    use(ANN, "update_working_memory", memory_text="about t", thread_id="t")
+    assert use(ANN, "read_working_memory", thread_id="t") == "about t"
+
+
 @pytest.mark.parametrize("more", [{"readOnly": True}, {"workingMemory": {"enabled": False}}])
 def test_working_memory__may_be_forbidden(
     more: dict[str, Any], memory_settings: Callable[..., None]
