@@ -130,19 +130,21 @@ def test_clone_thread__errors_leave_nothing_behind(source: StoredThread) -> None
     assert Thread.objects.count() == 1 and Message.objects.count() == 5
 
 
-def test_clone_thread__of_two_with_one_id_only_one_succeeds(transactional_db: None) -> None:
+def test_clone_thread__of_several_with_one_id_only_one_succeeds(transactional_db: None) -> None:
     source = make_thread()
     save(some_messages(source, 5))
 
-    def attempt(_: int) -> bool:
+    def attempt(clone_id: str) -> bool:
         try:
-            cloning.clone_thread(source.id, clone_id="copy")
+            cloning.clone_thread(source.id, clone_id=clone_id)
         except Conflict:
             return False
         return True
 
-    assert sorted(concurrently(attempt, [1, 2])) == [False, True]
-    assert Message.objects.count() == 10
+    for number in range(10):
+        outcomes = concurrently(attempt, [f"copy-{number}"] * 4)
+        assert sorted(outcomes) == [False, False, False, True]
+    assert Message.objects.count() == 5 * 11
 
 
 def test_clone_thread__saves_meanwhile_are_wholly_in_or_out(transactional_db: None) -> None:

@@ -34,13 +34,15 @@ def test_create_thread__the_longest_ids_fit_every_index() -> None:
     assert threads.get_thread(made.id) is not None
 
 
-def test_create_thread__the_second_of_two_at_once_gets_the_first_ones(
+def test_create_thread__those_of_one_id_at_once_get_the_same_thread(
     transactional_db: None,
 ) -> None:
-    made = concurrently(
-        lambda title: threads.create_thread("r", thread_id="t", title=title), list("abcd")
-    )
-    assert {thread.title for thread in made} == {Thread.objects.get().title}
+    for name in ("t0", "t1", "t2", "t3", "t4"):
+
+        def create(title: str, thread_id: str = name) -> str:
+            return threads.create_thread("r", thread_id=thread_id, title=title).title
+
+        assert set(concurrently(create, list("abcd"))) == {Thread.objects.get(pk=name).title}
 
 
 def test_create_thread__of_two_resources_at_once_one_is_refused(transactional_db: None) -> None:

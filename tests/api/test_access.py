@@ -155,6 +155,17 @@ def test_list__filters_reach_nothing_of_others(
     assert alice.api.get("threads", query).body["total"] == 0
 
 
+@pytest.mark.parametrize("search_type", [{}, {"searchType": "text"}])
+def test_search__finds_only_the_callers_own(
+    alice: Person, alices: Named, bobs: Named, search_type: dict[str, str]
+) -> None:
+    for owner in (bobs, alices):
+        query = {"searchQuery": "lighthouse", "resourceId": owner.resource_id} | search_type
+        answer = alice.api.get("search", query)
+        assert [hit["threadId"] for hit in answer.body["results"]] == [alices.thread_id]
+        assert_nothing_of(bobs, answer)
+
+
 def test_create__is_always_the_callers_own(alice: Person, bobs: Named) -> None:
     made = alice.api.post("threads", {"resourceId": bobs.resource_id, "threadId": "new"})
     assert made.body["resourceId"] == alice.resource_id
