@@ -16,9 +16,6 @@ from pytest_django.live_server_helper import LiveServer
 from mastra_memory.memory import Memory
 from mastra_memory.models import Criterion, Thread
 
-# Playwright's synchronous API runs a loop in this thread; Django's check would take us for async.
-os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 ARGUMENTS = [
@@ -47,7 +44,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """One browser for all tests here; its event loop must end before others want one."""
-    with sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # Playwright runs a loop in this thread; Django's check would take us for async.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         launched = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield launched
         launched.close()
