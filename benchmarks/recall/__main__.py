@@ -1,7 +1,8 @@
 """Run the recall benchmark and print its tables; BENCH_JSON names a file for the figures.
 
 RECALL_ONLY names parts (quality, latency, filtered, indexing, mastra; default: all), LOCOMO the
-folder of the LoCoMo data set, PEER_DIR where the reference server is.
+folder of the LoCoMo data set, PEER_DIR where the reference server is, PEER_SIZES how many messages
+are compared side by side (default: 20000 200000).
 """
 
 import json
@@ -20,7 +21,7 @@ SETTINGS = "benchmarks.recall.settings"
 LARGE = [("big", 50_000), *((f"mid{n}", 10_000) for n in range(10))]
 SMALL = [(f"small{n:02d}", 1_000) for n in range(50)]
 INDEXED = 20_000
-PEER_SIZES = (20_000, 200_000)
+PEER_SIZES = "20000 200000"
 PEER_RESOURCES = 20
 
 Figures = dict[str, Any]
@@ -137,7 +138,7 @@ def _side_by_side(var_dir: Path, scratch: Path) -> Figures:
     kit = Path(os.environ.get("PEER_DIR") or servers.KIT).resolve()
     kit = servers.kit_with_packages(kit, scratch)
     figures: Figures = {}
-    for size in PEER_SIZES:
+    for size in map(int, os.environ.get("PEER_SIZES", PEER_SIZES).split()):
         sizes = [(f"r{n:02d}", size // PEER_RESOURCES) for n in range(PEER_RESOURCES)]
         names = [name for name, _ in sizes]
         folder = scratch / f"talk-{size}"

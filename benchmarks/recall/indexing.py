@@ -31,7 +31,7 @@ def measure(messages: int) -> float:
     processes = [context.Process(target=_work, args=(gate, model)) for _ in range(cores)]
     for process in processes:
         process.start()
-    gate.wait()
+    gate.wait(timeout=120)
     start = time.perf_counter()
     for process in processes:
         process.join()
@@ -48,5 +48,5 @@ def _work(gate: "multiprocessing.synchronize.Barrier", model: str) -> None:
 
     embedder.embed_passages(model, ["loaded before the clock starts"])
     connection.ensure_connection()
-    gate.wait()
+    gate.wait(timeout=120)
     indexing.embed_pending(seconds=3_600)

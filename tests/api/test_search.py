@@ -115,7 +115,9 @@ def test_search__refusals(api: Api, query: dict[str, str], status: int) -> None:
     assert isinstance(answer.body["error"], str)
 
 
-@pytest.mark.parametrize("words", ["\x00", "'; DROP TABLE x; --", "a & | ! ( ) : *", "%", "\\", '"'])
+@pytest.mark.parametrize(
+    "words", ["\x00", "'; DROP TABLE x; --", "a & | ! ( ) : *", "%", "\\", '"']
+)
 def test_search__odd_words_are_just_words(api: Api, words: str) -> None:
     for kind in ("text", "semantic", "hybrid"):
         search(api.through("recaller"), words, searchType=kind)
