@@ -28,7 +28,7 @@ def models_due() -> list[str]:
     """The models for which something can be taken."""
     found = sql.rows(
         """SELECT DISTINCT model FROM mastra_memory_embeddingrequest
-        WHERE failed_at IS NULL AND due_at <= clock_timestamp()"""
+        WHERE failed_at IS NULL AND due_at <= clock_timestamp() + interval '1 ms'"""
     )
     return [name for (name,) in found]
 
@@ -43,7 +43,7 @@ def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = Non
     calls = 1 if embedder.get_embedder(model).is_local else 1 + len(embedder.RETRY_AFTER)
     seconds = known.EMBEDDER_TIMEOUT * calls + MARGIN
     where = scope or sql.Where()
-    where.add("r.error = ''" if scope else "r.due_at <= clock_timestamp()")
+    where.add("r.error = ''" if scope else "r.due_at <= clock_timestamp() + interval '1 ms'")
     where.add("r.attempts < %s", known.EMBEDDER_ATTEMPTS)
     found = sql.rows(
         # Materialized: as a plain subquery it may run once a row, and take more than the limit.
@@ -84,7 +84,7 @@ def put_off(model: str, reason: str) -> None:
             attempts = attempts + 1, due_at = clock_timestamp()
                 + make_interval(secs => least(%s * 2 ^ attempts, %s)),
             failed_at = CASE WHEN attempts + 1 >= %s THEN clock_timestamp() END
-        WHERE model = %s AND failed_at IS NULL AND due_at <= clock_timestamp()""",
+        WHERE model = %s AND failed_at IS NULL AND due_at <= clock_timestamp() + interval '1 ms'""",
         [reason, FIRST_PAUSE, LONGEST_PAUSE, known.EMBEDDER_ATTEMPTS, model],
     )
 

@@ -69,7 +69,7 @@ def due_threads(limit: int = 1000) -> list[str]:
     """Threads whose title can be worked on now, those that wait longest first."""
     found = sql.rows(
         """SELECT id FROM mastra_memory_thread
-        WHERE title_state = 'pending' AND title_due_at <= clock_timestamp()
+        WHERE title_state = 'pending' AND title_due_at <= clock_timestamp() + interval '1 ms'
         ORDER BY title_due_at LIMIT %s""",
         [limit],
     )
@@ -119,7 +119,7 @@ def _take(thread_id: str) -> Work | None:
         """UPDATE mastra_memory_thread
         SET title_state = CASE WHEN title = '' THEN 'pending' ELSE 'done' END,
             title_attempts = title_attempts + 1, title_due_at = clock_timestamp() + %s
-        WHERE id = %s AND title_state = 'pending' AND title_due_at <= clock_timestamp()
+        WHERE id = %s AND title_state = 'pending' AND title_due_at <= clock_timestamp() + interval '1 ms'
         RETURNING title, title_attempts, title_request""",
         [LEASE, thread_id],
     )
