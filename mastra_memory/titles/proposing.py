@@ -119,7 +119,8 @@ def _take(thread_id: str) -> Work | None:
         """UPDATE mastra_memory_thread
         SET title_state = CASE WHEN title = '' THEN 'pending' ELSE 'done' END,
             title_attempts = title_attempts + 1, title_due_at = clock_timestamp() + %s
-        WHERE id = %s AND title_state = 'pending' AND title_due_at <= clock_timestamp() + interval '1 ms'
+        WHERE id = %s AND title_state = 'pending'
+            AND title_due_at <= clock_timestamp() + interval '1 ms'
         RETURNING title, title_attempts, title_request""",
         [LEASE, thread_id],
     )
