@@ -12,7 +12,7 @@ from mastra_memory import sql
 from mastra_memory.search.scope import VISIBLE
 from mastra_memory.search.scored import Scored
 
-CANDIDATES = 200
+WORDS, MEANINGS = 200, 100
 """How many of each side are weighed."""
 MEANING_WEIGHT = 0.5
 """What the best match by meaning counts beside the best match by words."""

@@ -30,7 +30,7 @@ MAX_SCAN_TUPLES = 40_000
 LOOK_COST = 11
 """What looking at one vector through the index costs, in comparisons of a vector one by one; to
 begin with a scan costs about as much as `EXACT_SEARCH_LIMIT` comparisons. As measured."""
-COUNTED = 4
+COUNTED = 10
 """A scope is counted up to so many times that limit."""
 
 

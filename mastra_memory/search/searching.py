@@ -66,13 +66,16 @@ def find(search: Search, kind: Kind, *, limit: int) -> Found:
         near, tokens = _by_meaning(search, limit)
         return Found(near, None, tokens)
     words = query.read(search.query)
-    wide = max(limit, fusion.CANDIDATES)
     try:
-        near, tokens = _by_meaning(search, wide)
+        near, tokens = _by_meaning(search, max(limit, fusion.MEANINGS))
     except ProviderUnavailable as error:
         logger.warning("Only words are searched for: %s", error)
         near, tokens = [], 0
-    return Found(fusion.fuse(_by_words(search, words, wide), near, limit=limit), words, tokens)
+    return Found(
+        fusion.fuse(_by_words(search, words, max(limit, fusion.WORDS)), near, limit=limit),
+        words,
+        tokens,
+    )
 
 
 def _by_words(search: Search, words: WordQuery, limit: int) -> list[Scored]:
