@@ -21,7 +21,7 @@ from mastra_memory.search import filters
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.scored import Scored
 
-EF_SEARCH = 200
+EF_SEARCH = 100
 """How far the index looks around at each step; more is more exact and slower."""
 PASSAGES = 16
 """How many passages more than messages are read first, since one message may have several."""
