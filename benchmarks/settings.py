@@ -3,16 +3,18 @@
 import os
 
 from benchmarks.contenders import OUR_DATABASE
+from project import settings
 from project.settings import *  # noqa: F403
-from project.settings import DATABASES, MASTRA_MEMORY, REST_FRAMEWORK
 
 # As the agent of Mastra's server that is measured: nothing is embedded, observed or titled there.
-MASTRA_MEMORY |= {
+MASTRA_MEMORY = settings.MASTRA_MEMORY | {
     "AGENTS": {"test-agent": {}},
     "OPTIONS": {"lastMessages": 10, "workingMemory": {"enabled": True}},
 }
-DATABASES["default"] |= {"NAME": OUR_DATABASE}
+DATABASES = {"default": settings.DATABASES["default"] | {"NAME": OUR_DATABASE}}
 
 # With BENCH_TOKENS=1 callers need an access token as usual: that is how its cost is measured.
 if os.environ.get("BENCH_TOKENS") != "1":
-    REST_FRAMEWORK["DEFAULT_AUTHENTICATION_CLASSES"] = ["benchmarks.authentication.Anyone"]
+    REST_FRAMEWORK = settings.REST_FRAMEWORK | {
+        "DEFAULT_AUTHENTICATION_CLASSES": ["benchmarks.authentication.Anyone"]
+    }

@@ -1,9 +1,13 @@
 """Settings of a worker that is killed in the middle of its work: small steps, short patience."""
 
+from project import settings
 from project.settings import *  # noqa: F403
-from project.settings import MASTRA_MEMORY
 
-MASTRA_MEMORY |= {"EMBEDDER": "tests.worker_settings.Slow", "EMBEDDER_TIMEOUT": 1.0}
+# A dict of its own: the tests of this process read the other one.
+MASTRA_MEMORY = settings.MASTRA_MEMORY | {
+    "EMBEDDER": "tests.worker_settings.Slow",
+    "EMBEDDER_TIMEOUT": 1.0,
+}
 
 
 class Slow:
