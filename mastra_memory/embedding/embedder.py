@@ -1,6 +1,7 @@
 """The port to embedders: ask one for vectors, whoever makes them."""
 
 import hashlib
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -9,10 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import orjson
 from django.utils.module_loading import import_string
 
 from mastra_memory import conf
-from mastra_memory.exceptions import InvalidInput, ProviderRefused, ProviderUnavailable
+from mastra_memory.exceptions import (
+    InvalidInput,
+    MastraMemoryError,
+    ProviderRefused,
+    ProviderUnavailable,
+)
 
 Vector = Sequence[float]
 
@@ -58,6 +65,9 @@ _REMOTE = "mastra_memory.embedding.provider.make"
 RETRY_AFTER = (0.2, 1.0)
 """Seconds before another attempt when a provider is unavailable."""
 CACHED_QUERIES = 1_000
+LARGEST_SQUARE = 3.4e38
+"""The database keeps vectors in single precision; their lengths are compared squared."""
+MAX_DIMENSIONS = 16_000
 
 _lock = threading.Lock()
 _made: dict[str, Embedder] = {}
@@ -69,13 +79,18 @@ def get_embedder(model: str) -> Embedder:
     """The embedder of that name, made once in this process.
 
     `provider/model`, or the dotted path of a class or a function of your own. Raises
-    `InvalidInput` for a name that cannot be one, `ProviderRefused` where a library is missing.
+    `InvalidInput` for a name that cannot be one, `ProviderRefused` where it cannot be loaded.
     """
     if _stand_ins:
         return _stand_ins[-1]
     with _lock:
         if model not in _made:
-            _made[model] = _make(model)
+            try:
+                _made[model] = _make(model)
+            except MastraMemoryError:
+                raise
+            except Exception as error:
+                raise ProviderRefused(f"{model} cannot be loaded: {error}") from error
         return _made[model]
 
 
@@ -153,15 +168,28 @@ def _embed(
     limit = conf.app_settings().EMBEDDER_TIMEOUT if timeout is None else timeout
     for pause in (*(RETRY_AFTER if timeout is None else ()), None):
         try:
-            made = embedder.embed(texts, query=query, timeout=limit)
+            return _ask(embedder, model, texts, query, limit)
         except ProviderUnavailable:
             if pause is None:
                 raise
             time.sleep(pause)
-        else:
-            _check(model, made, len(texts))
-            return made
     raise AssertionError("unreachable")
+
+
+def _ask(
+    embedder: Embedder, model: str, texts: Sequence[str], query: bool, timeout: float
+) -> Embedded:
+    """What it answers. Whatever goes wrong in it is an error of the port's: it may be anybody's."""
+    try:
+        made = embedder.embed(texts, query=query, timeout=timeout)
+        _check(model, made, len(texts))
+    except MastraMemoryError:
+        raise
+    except OSError as error:
+        raise ProviderUnavailable(f"{model}: {type(error).__name__}: {error}") from error
+    except Exception as error:
+        raise ProviderRefused(f"{model}: {type(error).__name__}: {error}") from error
+    return made
 
 
 def _check(model: str, made: Embedded, expected: int) -> None:
@@ -171,6 +199,26 @@ def _check(model: str, made: Embedded, expected: int) -> None:
             f"{model} answered {len(made.vectors)} vectors of {sorted(lengths)} dimensions "
             f"to {expected} texts"
         )
+    if max(lengths) > MAX_DIMENSIONS:
+        raise ProviderRefused(f"{model} answered more than {MAX_DIMENSIONS} dimensions")
+    if not all(square(vector) < LARGEST_SQUARE for vector in made.vectors):
+        raise ProviderRefused(f"{model} answered numbers that are too large, or none at all")
+
+
+def square(vector: Vector) -> float:
+    """The square of the vector's length; 0 for one that points nowhere."""
+    dot = getattr(vector, "dot", None)  # an array of numpy, which we do not import
+    return float(dot(vector)) if dot else math.fsum(part * part for part in vector)
+
+
+def as_text(vector: Vector) -> str:
+    """The vector as the database reads it."""
+    return orjson.dumps(vector, option=orjson.OPT_SERIALIZE_NUMPY, default=_plain).decode()
+
+
+def _plain(value: Any) -> Any:
+    """What is no plain number or list yet: an array of another library, one out of a table."""
+    return value.tolist() if hasattr(value, "tolist") else float(value)
 
 
 @contextmanager

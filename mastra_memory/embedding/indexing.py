@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
 from django.db import transaction
 
 from mastra_memory import sql
@@ -153,10 +152,10 @@ def _store(model: str, claim: uuid.UUID, made: Sequence[Made]) -> list[Made]:
         owners = {cells[0]: cells for cells in found}
         stored = [one for one in made if one.claimed.message_id in owners]
         rows = [
-            (*owners[one.claimed.message_id], place, len(vector), _as_text(vector))
+            (*owners[one.claimed.message_id], place, len(vector), embedder.as_text(vector))
             for one in stored
             for place, vector in enumerate(one.vectors)
-            if _has_direction(vector)
+            if embedder.square(vector) > 0
         ]
         if rows:
             sql.execute(_INSERT, [model, *map(list, zip(*rows, strict=True))])
@@ -181,17 +180,6 @@ _INSERT = """
         (message_id, thread_id, resource_id, text_hash, passage, dimensions, embedding, model)
     SELECT i.*, %s FROM unnest(%s::text[], %s::text[], %s::text[], %s::bytea[], %s::smallint[],
         %s::smallint[], %s::vector[]) AS i"""
-
-
-def _has_direction(vector: Vector) -> bool:
-    """Whether the vector can be compared: a text of nothing but unknown signs has no direction."""
-    dot = getattr(vector, "dot", None)  # an array of numpy, which we do not import
-    size = dot(vector) if dot else math.fsum(part * part for part in vector)
-    return 0 < size < math.inf
-
-
-def _as_text(vector: Vector) -> str:
-    return orjson.dumps(vector, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
 def _record_usage(model: str, stored: Sequence[Made]) -> None:

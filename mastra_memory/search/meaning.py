@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from django.db import connection, transaction
 
 from mastra_memory import conf, sql
+from mastra_memory.embedding import embedder
 from mastra_memory.embedding.embedder import Vector
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 from mastra_memory.exceptions import EmbedderMismatch
@@ -190,14 +190,10 @@ def _ask(
             ORDER BY distance LIMIT %s) AS n
         JOIN mastra_memory_message m ON m.id = n.message_id
         WHERE n.distance <> 'NaN'""",
-        [_as_text(vector), *where.params, *params, rows],
+        [embedder.as_text(vector), *where.params, *params, rows],
     )
     best_first = sorted((Scored(*cells) for cells in found), key=Scored.rank, reverse=True)
     unique: dict[str, Scored] = {}
     for scored in best_first:
         unique.setdefault(scored.id, scored)
     return list(unique.values()), len(found) < rows
-
-
-def _as_text(vector: Vector) -> str:
-    return orjson.dumps(vector, option=orjson.OPT_SERIALIZE_NUMPY).decode()

@@ -1,7 +1,12 @@
 """The port to embedders."""
 
+import json
+import math
 from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
 
+import numpy as np
 import pytest
 
 from mastra_memory.embedding import embedder
@@ -24,6 +29,13 @@ class Cubes:
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
         return Embedded([[float(len(text) ** 3)] for text in texts], tokens=len(texts))
+
+
+class Broken:
+    """One that cannot be made."""
+
+    def __init__(self) -> None:
+        raise KeyError("OURS_API_KEY")
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +75,11 @@ def test_get_embedder__a_faulty_name_is_told(name: str, told: str) -> None:
 def test_get_embedder__a_missing_library_names_its_extra(name: str) -> None:
     with pytest.raises(ProviderRefused, match=r"pip install 'django-mastra-memory\["):
         embedder.get_embedder(name)
+
+
+def test_get_embedder__one_that_cannot_be_made_is_told_with_the_reason() -> None:
+    with pytest.raises(ProviderRefused, match="Broken cannot be loaded: 'OURS_API_KEY'"):
+        embedder.get_embedder(f"{__name__}.Broken")
 
 
 def test_embed_passages__tries_again_when_that_may_help() -> None:
@@ -127,6 +144,59 @@ def test_embed_passages__an_answer_of_the_wrong_shape_is_refused(
 
     with Odd(), pytest.raises(ProviderRefused, match="to 2 texts"):
         embedder.embed_passages("any/model", ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [1.0, math.nan],
+        [1.0, math.inf],
+        [-math.inf, 1.0],
+        [1e39, 1.0],
+        ["a", "b"],
+        [None, 1.0],
+        [0.5] * 16_001,
+        np.array([1.0, np.nan], dtype=np.float32),
+    ],
+)
+def test_embed_passages__numbers_that_no_vector_is_made_of_are_refused(wrong: Any) -> None:
+    class Odd(FakeEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+            return Embedded([[0.5] * len(wrong), wrong])
+
+    with Odd(), pytest.raises(ProviderRefused, match="any/model"):
+        embedder.embed_passages("any/model", ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("no such tensor"), ProviderRefused),
+        (KeyError("vectors"), ProviderRefused),
+        (ConnectionResetError("reset"), ProviderUnavailable),
+        (TimeoutError("too slow"), ProviderUnavailable),
+    ],
+)
+def test_embed_query__whatever_goes_wrong_in_it_is_told_as_an_error_of_the_port(
+    error: Exception, told: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedder, "RETRY_AFTER", ())
+    with FakeEmbedder(error=error), pytest.raises(told, match=type(error).__name__):
+        embedder.embed_query("any/model", ["tea"])
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        [1, 2.5],
+        (1.0, 2.5),
+        np.array([1.0, 2.5]),
+        np.array([1.0, 9.0, 2.5, 9.0], dtype=np.float32)[::2],
+        [np.float32(1.0), Decimal("2.5")],
+    ],
+)
+def test_as_text__takes_the_vectors_of_every_library(vector: Any) -> None:
+    assert [float(part) for part in json.loads(embedder.as_text(vector))] == [1.0, 2.5]
 
 
 def test_embed_query__asked_again_costs_nothing() -> None:

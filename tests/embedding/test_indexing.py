@@ -241,6 +241,22 @@ def test_embed_pending__one_text_that_is_refused_does_not_hold_up_the_others() -
     assert EmbeddingRequest.objects.get().error == "not this one"
 
 
+def test_embed_pending__numbers_that_are_none_are_visible_and_hold_up_no_other() -> None:
+    save(some_messages(make_thread("alice", "t"), 8))
+    with FakeEmbedder(known={"Message 5": [float("nan")] * 64}):
+        assert embed() == 7
+    assert "numbers that are" in EmbeddingRequest.objects.get(message="m5").error
+
+
+def test_embed_pending__an_embedder_with_a_fault_of_its_own_is_told_in_the_rows() -> None:
+    save(some_messages(make_thread("alice", "t"), 3))
+    with FakeEmbedder(error=KeyError("vectors")):
+        assert embed() == 0
+    assert {r.error for r in EmbeddingRequest.objects.pending()} == {
+        "test/model: KeyError: 'vectors'"
+    }
+
+
 def test_embed_pending__a_refused_key_is_tried_twice_not_for_every_message() -> None:
     calls = []
 
