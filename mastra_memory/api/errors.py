@@ -26,6 +26,7 @@ STATUSES: dict[type[Exception], int] = {
     ours.BodyTooLarge: 413,
     ours.ProviderRefused: 502,
     ours.ProviderUnavailable: 503,
+    ours.EmbedderMismatch: 503,
     OperationalError: 503,
 }
 _WORDS = {Http404: "Not found", OperationalError: "The database cannot be reached"}

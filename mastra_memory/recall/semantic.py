@@ -45,6 +45,7 @@ def find_hits(
         filter=chosen.filter,
         threshold=chosen.threshold,
         catch_up=not options.read_only,
+        with_syntax=False,
     )
     kind: Kind = "hybrid" if chosen.mode == "hybrid" else "semantic"
     found = searching.find(search, kind, limit=chosen.top_k)

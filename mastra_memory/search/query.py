@@ -11,6 +11,7 @@ MAX_TERMS = 48
 """Terms that count; a longer query is a text of its own and its first words say enough."""
 
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+_SYNTAX = re.compile(r'"|(?<!\S)-+')
 _LEXEME = re.compile(r"'(?:[^']|'')*'")
 
 # Scripts written without spaces: their runs are looked up pair by pair.
@@ -36,8 +37,14 @@ class WordQuery:
         """What a message must match; None when nothing is asked for."""
         if not self.terms:
             return None
-        parts = [" | ".join(f"({term})" for term in self.terms), *self.required]
-        return " & ".join([f"({part})" for part in parts] + [f"!({x})" for x in self.excluded])
+        any_term = " | ".join(f"({term})" for term in self.terms)
+        return " & ".join(filter(None, [f"({any_term})", self.demand]))
+
+    @property
+    def demand(self) -> str | None:
+        """What a message must match however it was found; None when nothing is demanded."""
+        parts = [f"({part})" for part in self.required] + [f"!({x})" for x in self.excluded]
+        return " & ".join(parts) or None
 
     def as_prefixes(self) -> "WordQuery":
         """The same for texts whose words are not reduced to their stems: stems as prefixes."""
@@ -53,9 +60,14 @@ def _prefixes(queries: Sequence[str]) -> list[str]:
     return [_LEXEME.sub(lambda found: found[0] + ":*", query) for query in queries]
 
 
-def read(text: str) -> WordQuery:
-    """Split the text and reduce its words to stems, in one statement."""
-    words, soft, required, excluded = _split(jsontext.clean_text(text[:MAX_CHARACTERS]))
+def read(text: str, *, with_syntax: bool = True) -> WordQuery:
+    """Split the text and reduce its words to stems, in one statement.
+
+    Without `with_syntax` quotes and minus signs are no more than that: in what somebody wrote to
+    somebody else they demand nothing.
+    """
+    text = jsontext.clean_text(text[:MAX_CHARACTERS])
+    words, soft, required, excluded = _split(text if with_syntax else _SYNTAX.sub(" ", text))
     language = conf.app_settings().SEARCH_LANGUAGE
     found = sql.row(
         """SELECT ARRAY(SELECT lexeme FROM unnest(mastra_memory_words(language, %s))

@@ -1,17 +1,18 @@
 """Start here: a search by words, by meaning, or by both, best results first."""
 
 import logging
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from mastra_memory import conf, searchable, sql
 from mastra_memory.embedding import embedder, indexing, passages
 from mastra_memory.embedding.embedder import Embedded
-from mastra_memory.exceptions import ProviderUnavailable
+from mastra_memory.exceptions import EmbedderMismatch, ProviderRefused, ProviderUnavailable
 from mastra_memory.llm import usage
 from mastra_memory.models import ModelUsage
-from mastra_memory.search import fusion, meaning, query, text
+from mastra_memory.search import filters, fusion, meaning, query, text
 from mastra_memory.search.meaning import Meaning
 from mastra_memory.search.query import WordQuery
 from mastra_memory.search.scope import SearchScope
@@ -39,7 +40,9 @@ class Search:
     threshold: float | None = None
     """The least similarity that counts as a match by meaning."""
     catch_up: bool = True
-    """Whether to embed first what the scope still waits for."""
+    """Whether to embed and to index first what the scope still waits for."""
+    with_syntax: bool = True
+    """Whether "phrases" and -words are demands, or what somebody just wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +59,48 @@ def find(search: Search, kind: Kind, *, limit: int) -> Found:
     """The best messages.
 
     By words: those that hold any of the words, every "phrase" and no -word. By meaning: those
-    with the nearest vectors. Raises `ProviderRefused`, `EmbedderMismatch` and, by meaning alone,
-    `ProviderUnavailable`: a hybrid search goes on with the words.
+    with the nearest vectors. By meaning alone raises `ProviderUnavailable`, `ProviderRefused` and
+    `EmbedderMismatch`; a search for both goes on with the words then.
     """
-    if kind == "text":
-        words = query.read(search.query)
-        return Found(_by_words(search, words, limit), words)
     if kind == "semantic":
         near, tokens = _by_meaning(search, limit)
         return Found(near, None, tokens)
-    words = query.read(search.query)
+    words = query.read(search.query, with_syntax=search.with_syntax)
+    if kind == "text":
+        return Found(_by_words(search, words, limit), words)
+    scored, tokens = _by_both(search, words, limit)
+    return Found(scored, words, tokens)
+
+
+def _by_both(search: Search, words: WordQuery, limit: int) -> tuple[list[Scored], int]:
+    if limit <= 0:
+        return [], 0
     try:
         near, tokens = _by_meaning(search, max(limit, fusion.MEANINGS))
-    except ProviderUnavailable as error:
+    except (ProviderUnavailable, ProviderRefused, EmbedderMismatch) as error:
         logger.warning("Only words are searched for: %s", error)
         near, tokens = [], 0
-    return Found(
-        fusion.fuse(_by_words(search, words, max(limit, fusion.WORDS)), near, limit=limit),
-        words,
-        tokens,
-    )
+    said = _by_words(search, words, max(limit, fusion.WORDS))
+    if not (search.filter or words.demand):
+        return fusion.fuse(said, near, limit=limit), tokens
+    fused = fusion.fuse(said, near, limit=sys.maxsize)
+    allowed = {scored.id for scored in said} | _allowed(search, words, fused)
+    return [scored for scored in fused if scored.id in allowed][:limit], tokens
+
+
+def _allowed(search: Search, words: WordQuery, found: Sequence[Scored]) -> set[str]:
+    """Which of what was found by meaning, or beside it, fits the filter and the demands."""
+    where = filters.for_message(search.filter)
+    where.add("m.id = ANY(%s)", [scored.id for scored in found])
+    if words.demand:
+        where.add("m.search @@ %s::tsquery", words.demand)
+    kept = sql.rows(f"SELECT m.id FROM mastra_memory_message m WHERE {where}", where.params)
+    return {message_id for (message_id,) in kept}
 
 
 def _by_words(search: Search, words: WordQuery, limit: int) -> list[Scored]:
-    searchable.write_pending(search.scope.condition("m"))
+    if search.catch_up:
+        searchable.write_pending(search.scope.condition("m"))
     return text.find_by_words(words, search.scope, limit=limit, matching=search.filter)
 
 

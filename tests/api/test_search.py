@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from mastra_memory.embedding import embedder
+from mastra_memory.exceptions import ProviderUnavailable
+from mastra_memory.testing import FakeEmbedder
 from tests.calling import Api
 from tests.conftest import Person
 from tests.factories import a_message, make_thread
@@ -129,3 +132,32 @@ def test_search__a_filter_that_cannot_be_read_names_its_place(api: Api) -> None:
     answer = api.through("recaller").get("search", asked | {"memoryConfig": config})
     assert answer.status == 400
     assert answer.body["issues"][0]["field"] == "filter.n.$near"
+
+
+def test_search__vectors_of_another_length_are_told_by_meaning_and_not_missed_with_words(
+    api: Api,
+) -> None:
+    api = api.through("recaller")
+    with FakeEmbedder(dimensions=8):
+        say(api, "t", "alice", ["green tea"])
+        search(api, "tea", searchType="semantic")
+    answer = api.get("search", {"searchQuery": "tea", "resourceId": "alice"})
+    assert answer.status == 503
+    assert "256 dimensions now, but stored are vectors of 8" in answer.body["error"]
+    assert search(api, "tea", searchType="hybrid")["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(ProviderUnavailable("down"), 503), (ValueError("odd"), 502)]
+)
+def test_search__an_embedder_that_fails_is_told_by_meaning_and_not_missed_with_words(
+    api: Api, error: Exception, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedder, "RETRY_AFTER", ())
+    api = api.through("recaller")
+    say(api, "t", "alice", ["green tea"])
+    with FakeEmbedder(error=error):
+        asked = {"searchQuery": "tea", "resourceId": "alice", "searchType": "semantic"}
+        answer = api.get("search", asked)
+        assert (answer.status, list(answer.body)) == (status, ["error"])
+        assert search(api, "tea", searchType="hybrid")["count"] == 1
