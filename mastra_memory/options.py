@@ -28,6 +28,9 @@ DEFAULT_TEMPLATE = "\n# User Information\n" + "".join(
     )
 )
 
+MOST = 2**53 - 1
+"""JavaScript's largest whole number, which stands for "all"; more is read as that."""
+
 _OPAQUE = frozenset({"schema", "filter", "template", "instructions"})
 _REMOVED = {
     "working_memory.use": "was removed: working memory always uses a tool",
@@ -251,7 +254,7 @@ class _Reader:
     def whole(self, path: str, default: int, minimum: int = 0) -> int:
         value = self.get(path, default)
         if isinstance(value, int) and not isinstance(value, bool) and value >= minimum:
-            return value
+            return min(value, MOST)
         self.fault(path, f"must be a whole number of at least {minimum}")
         return default
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mastra_memory import conf, searchable, sql
+from mastra_memory import conf, jsontext, searchable, sql
 from mastra_memory.embedding import embedder, indexing, passages
 from mastra_memory.embedding.embedder import Embedded
 from mastra_memory.exceptions import EmbedderMismatch, ProviderRefused, ProviderUnavailable
@@ -106,7 +106,8 @@ def _by_words(search: Search, words: WordQuery, limit: int) -> list[Scored]:
 
 def _by_meaning(search: Search, limit: int) -> tuple[list[Scored], int]:
     model = conf.app_settings().EMBEDDER
-    cut = passages.cut(search.query, embedder.get_embedder(model).passage_bytes)[:QUERY_PASSAGES]
+    asked = jsontext.clean_text(search.query)
+    cut = passages.cut(asked, embedder.get_embedder(model).passage_bytes)[:QUERY_PASSAGES]
     if not cut:
         return [], 0
     if search.catch_up and search.scope.is_named:

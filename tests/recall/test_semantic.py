@@ -108,6 +108,36 @@ def test_recall__top_k_zero_finds_nothing(memory: Memory) -> None:
     assert recalled(memory, "flour", per_page=0, options=_top(0, 1)) == []
 
 
+@pytest.mark.parametrize("scope", ["thread", "resource"])
+@pytest.mark.parametrize("mode", ["vector", "hybrid"])
+@pytest.mark.parametrize("number", [2**31, 2**53 - 1, 2**63, 10**30])
+@pytest.mark.parametrize("name", ["topK", "messageRange"])
+def test_recall__numbers_beyond_all_bounds_mean_everything(
+    memory: Memory, scope: str, mode: str, number: int, name: str
+) -> None:
+    chosen = {"semanticRecall": {"scope": scope, "mode": mode, name: number}}
+    found = recalled(memory, "tennis", options=chosen, per_page=0)
+    assert found == [f"m{n}" for n in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("topK", -1), ("topK", 2.5), ("topK", "4"), ("topK", None), ("messageRange", {"before": -1})],
+)
+def test_recall__numbers_that_are_none_are_refused(memory: Memory, name: str, number: Any) -> None:
+    with pytest.raises(InvalidInput, match="must be a whole number of at least 0"):
+        recalled(memory, "tennis", options={"semanticRecall": {name: number}})
+
+
+@pytest.mark.parametrize("mode", ["vector", "hybrid"])
+@pytest.mark.parametrize(
+    "query", ["tennis\ud800", "\x00tennis", "\u202etennis", "tennis " * 20_000]
+)
+def test_recall__odd_text_is_just_text(memory: Memory, mode: str, query: str) -> None:
+    chosen = {"semanticRecall": {"mode": mode}}
+    assert {"m0", "m1"} <= set(recalled(memory, query, options=chosen, per_page=0))
+
+
 def test_recall__a_read_right_after_a_save_sees_it(
     memory: Memory, model: FakeEmbedder, statements: Statements
 ) -> None:
