@@ -21,6 +21,8 @@ _UNSTORABLE = {0: _REPLACEMENT} | dict.fromkeys(range(0xD800, 0xE000), _REPLACEM
 def clean_text(text: str) -> str:
     """The text with U+FFFD in place of each NUL and each lone surrogate."""
     if "\x00" not in text:
+        if text.isascii():
+            return text
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -92,11 +94,6 @@ def _loads_leniently(data: bytes, error: orjson.JSONDecodeError) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def fragment(text: str) -> Any:
-    """Finished JSON text, to be put as it is into what `dumps` makes."""
-    return orjson.Fragment(text)
 
 
 def dumps(value: Any) -> str:

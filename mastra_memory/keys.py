@@ -23,7 +23,7 @@ def check_id(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text", [Issue(name, "must be text")])
     value = jsontext.clean_text(value)
-    if not 0 < len(value.encode()) <= ID_BYTES:
+    if not 0 < (len(value) if value.isascii() else len(value.encode())) <= ID_BYTES:
         reason = f"must be 1 to {ID_BYTES} bytes long"
         raise InvalidInput(f"{name} {reason}", [Issue(name, reason)])
     return value

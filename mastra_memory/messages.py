@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 
 from mastra_memory import conf, jsontext, keys, parts, searchable, sql
-from mastra_memory.drafts import Draft, as_one_document, draft_message, draft_messages
+from mastra_memory.drafts import Draft, as_columns, draft_message, draft_messages
 from mastra_memory.exceptions import (
     AccessDenied,
     Conflict,
@@ -83,11 +82,12 @@ _STORE = f"""WITH touched AS (
 saved AS (
     INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
         content, text, search, created_at)
-    SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content, i.text,
+    SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content::jsonb, i.text,
         CASE WHEN %s THEN mastra_memory_words(%s::regconfig, i.text) END,
         coalesce(i.created_at, t.updated_at)
-    FROM json_to_recordset(%s::json) AS i(place int, id text, thread_id text, resource_id text,
-        role text, type text, signal text, content jsonb, text text, created_at timestamptz)
+    FROM unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[],
+            %b::text[], %b::text[], %b::timestamptz[]) WITH ORDINALITY
+        AS i(id, thread_id, resource_id, role, type, signal, content, text, created_at, place)
     JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id
     ORDER BY i.place
     ON CONFLICT (id) DO UPDATE SET thread_id = excluded.thread_id, role = excluded.role,
@@ -102,9 +102,10 @@ FROM (SELECT count(*) AS stored FROM saved) c LEFT JOIN saved s ON TRUE"""
 def _store(drafts: Sequence[Draft]) -> list[sql.Row]:
     """Id, time and sequence of each message stored; an error of state `REFUSED` if one was not."""
     thread_ids = list({draft.thread_id for draft in drafts})
-    language, document = conf.app_settings().SEARCH_LANGUAGE, as_one_document(drafts)
+    language = conf.app_settings().SEARCH_LANGUAGE
     at_once = len(drafts) <= searchable.AT_ONCE
-    stored = sql.hot_rows(_STORE, [thread_ids, at_once, language, document, len(drafts)])
+    columns = as_columns(drafts)
+    stored = sql.hot_rows(_STORE, [thread_ids, at_once, language, *columns, len(drafts)])
     return [cells[:3] for cells in stored]
 
 
@@ -208,7 +209,7 @@ def _changed(index: int, message: StoredMessage, change: Mapping[str, Any]) -> D
     )
     if draft is None:
         raise InvalidInput(f"messages.{index}: an update may not empty a message")
-    return replace(draft, created_at=draft.created_at or message.created_at)
+    return draft._replace(created_at=draft.created_at or message.created_at)
 
 
 def _lock_threads(thread_ids: Iterable[str]) -> None:

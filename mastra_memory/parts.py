@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from mastra_memory import jsontext
 from mastra_memory.exceptions import InvalidInput, Issue
@@ -24,7 +24,7 @@ def normalise(message: Mapping[str, Any]) -> Content:
     Raises `InvalidInput` for every other shape.
     """
     content = message.get("content")
-    if isinstance(content, Mapping):
+    if _is_object(content):
         return _from_object(content)
     if isinstance(content, str):
         made = of_text(content)
@@ -34,9 +34,14 @@ def normalise(message: Mapping[str, Any]) -> Content:
         made = {"format": 2, "parts": _checked_parts(message["parts"], "parts")}
     else:
         raise _fault("content", "expected text, a list of parts, or an object with `parts`")
-    if isinstance(message.get("metadata"), Mapping):
+    if _is_object(message.get("metadata")):
         made["metadata"] = dict(message["metadata"])
     return made
+
+
+def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """A dict is told at once; asking for a Mapping is slow, and every message is asked often."""
+    return type(value) is dict or (value is not None and isinstance(value, Mapping))
 
 
 def of_text(text: str) -> Content:
@@ -75,7 +80,7 @@ def _from_object(content: Mapping[str, Any]) -> Content:
         raise _fault("content.format", "expected 2")
     if not isinstance(content.get("parts"), list):
         raise _fault("content.parts", "expected a list")
-    if not isinstance(content.get("metadata"), Mapping | None):
+    if not (content.get("metadata") is None or _is_object(content["metadata"])):
         raise _fault("content.metadata", "expected an object")
     _checked_parts(content["parts"], "content.parts")
     return {"format": 2, **content}
@@ -83,7 +88,7 @@ def _from_object(content: Mapping[str, Any]) -> Content:
 
 def _checked_parts(parts: list[Any], path: str) -> list[Any]:
     for index, part in enumerate(parts):
-        if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+        if not _is_object(part) or not isinstance(part.get("type"), str):
             raise _fault(f"{path}.{index}", "expected an object with a `type`")
     return parts
 
@@ -206,11 +211,11 @@ def signal_type(role: str, content: Mapping[str, Any]) -> str:
     for part in content["parts"]:
         if part["type"] in ("data-signal", "data-user-message"):
             data = part.get("data")
-            return _known_signal(data.get("type") if isinstance(data, Mapping) else None)
+            return _known_signal(data.get("type") if _is_object(data) else None)
     metadata = content.get("metadata") or {}
     if role == "signal":
         signal = metadata.get("signal")
-        return _known_signal(signal.get("type") if isinstance(signal, Mapping) else None)
+        return _known_signal(signal.get("type") if _is_object(signal) else None)
     return "system-reminder" if role == "user" and _is_reminder(content, metadata) else ""
 
 
@@ -219,7 +224,7 @@ def _known_signal(name: Any) -> str:
 
 
 def _is_reminder(content: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
-    if isinstance(metadata.get("systemReminder"), Mapping):
+    if _is_object(metadata.get("systemReminder")):
         return True
     if "dynamicAgentsMdReminder" in metadata:
         return True
@@ -231,4 +236,4 @@ def _is_reminder(content: Mapping[str, Any], metadata: Mapping[str, Any]) -> boo
 def is_transient(role: str, content: Mapping[str, Any]) -> bool:
     """True for a signal that says of itself that it is not to be stored."""
     signal = (content.get("metadata") or {}).get("signal")
-    return role == "signal" and isinstance(signal, Mapping) and signal.get("transient") is True
+    return role == "signal" and _is_object(signal) and signal.get("transient") is True

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 
-@dataclass(frozen=True, slots=True)
-class StoredThread:
+class StoredThread(NamedTuple):
     """One thread as it stands in the database."""
 
     id: str
@@ -38,8 +37,7 @@ class StoredThread:
         return None if self.metadata_json is None else orjson.loads(self.metadata_json)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredMessage:
+class StoredMessage(NamedTuple):
     """One message as it stands in the database."""
 
     id: str

@@ -133,8 +133,23 @@ class TransferThread(Body):
     resourceId = Text(blank=False)
 
 
+@extend_schema_field({"type": "array", "items": {"type": "object"}})
+class JsonList(serializers.Field):
+    """A list of anything: what is in it is checked where it is used."""
+
+    default_error_messages = {"invalid": "expected a list"}
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if not isinstance(data, list):
+            self.fail("invalid")
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class SaveMessages(Body):
-    messages = serializers.ListField()
+    messages = JsonList()
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]})

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mastra_memory import calls, jsontext, sql
@@ -123,7 +123,7 @@ def presentable(
         answered = {one for message in new for one in calls.ended_ids(message.content)}
         contents = [one and calls.without_open_calls(one, answered) for one in contents]
     return [
-        replace(message, content_json=jsontext.dumps(content))
+        message._replace(content_json=jsontext.dumps(content))
         for message, content in zip(history, contents, strict=True)
         if content is not None
     ]
