@@ -125,7 +125,7 @@ def _reason_of_refusal(drafts: Sequence[Draft]) -> MastraMemoryError:
             return AccessDenied()
         if messages.get(draft.id, draft.resource_id) != draft.resource_id:
             return Conflict(
-                f"messages.{draft.index}: the id {draft.id} belongs to another resource's message"
+                f"messages.{draft.place}: the id {draft.id} belongs to another resource's message"
             )
     return Conflict("The threads changed while the messages were saved; nothing was stored")
 
