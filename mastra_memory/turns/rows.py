@@ -103,7 +103,7 @@ def shown(rows: Sequence[Row]) -> list[StoredMessage]:
             type=draft.type,
             content_json=draft.content_json,
             created=times.to_wire(draft.created_at or now),
-            sequence=draft.index,
+            sequence=draft.place,
             signal=draft.signal,
         )
         for draft in messages.draft_messages(rows)
