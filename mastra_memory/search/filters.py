@@ -1,13 +1,18 @@
 """Mastra's filter language as SQL: conditions on a thread's metadata as it is now."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from django.db import DataError, transaction
 
 from mastra_memory import jsontext, sql
 from mastra_memory.exceptions import InvalidInput, Issue
 
 MAX_DEPTH = 10
 MAX_CONDITIONS = 200
+MAX_PATTERN = 200
+"""How long a regular expression may be."""
 
 _OWN = {
     "message_id": "to_jsonb(m.id)",
@@ -21,6 +26,7 @@ _OWN = {
 """Keys that mean the message itself; all others are keys of the thread's metadata, a dot in one
 goes a level deeper."""
 
+_LOGIC = ("$and", "$or", "$nor", "$not")
 _COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 
@@ -55,6 +61,8 @@ class _Reader:
     def __init__(self) -> None:
         self.params: list[Any] = []
         self.conditions = 0
+        self.element: str | None = None
+        """What keys belong to inside of `$elemMatch`: an element of a list."""
 
     def all_of(self, given: Any, path: str, depth: int) -> str:
         if not isinstance(given, Mapping):
@@ -76,8 +84,7 @@ class _Reader:
                 return f"NOT {self.all_of(value, path, depth + 1)}"
         if key.startswith("$"):
             raise _fault(path, "is no operator that stands outside of a key")
-        is_operators = isinstance(value, Mapping) and any(k.startswith("$") for k in value)
-        if not is_operators:
+        if not _has_operators(value):
             return self.operator(key, "$eq", value, path, depth)
         parts = [self.operator(key, o, v, f"{path}.{o}", depth) for o, v in value.items()]
         return f"({' AND '.join(parts)})"
@@ -103,9 +110,15 @@ class _Reader:
             case "$nin":
                 return f"NOT {self.member(key, value, path)}"
             case "$contains":
-                return f"coalesce({self.field(key)} @> {self.json(value)}, FALSE)"
+                return self.contains(key, value)
             case "$all":
-                return f"coalesce({self.field(key)} @> {self.json(_listed(value, path))}, FALSE)"
+                return self.contains(key, _listed(value, path)) if value else "FALSE"
+            case "$size":
+                return self.size(key, value, path)
+            case "$elemMatch":
+                return self.any_element(key, value, path, depth + 1)
+            case "$regex":
+                return self.pattern(key, value, path)
             case "$exists":
                 return f"({self.field(key)} IS NOT NULL) = {self.truth(value, path)}"
             case "$not":
@@ -118,10 +131,67 @@ class _Reader:
         return f"(coalesce({self.field(key)}, {empty}) = {self.json(value)})"
 
     def member(self, key: str, value: Any, path: str) -> str:
-        found = self.field(key)
+        """One of these, or a list that holds one of them."""
         items = [jsontext.dumps(item) for item in _listed(value, path)]
+        own = f"coalesce({self.field(key)}, 'null'::jsonb) = ANY(%s::jsonb[])"
         self.params.append(items)
-        return f"(coalesce({found}, 'null'::jsonb) = ANY(%s::jsonb[]))"
+        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
+        held = f"{is_list} AND {self.field(key)} @> ANY(%s::jsonb[])"
+        self.params.append(items)
+        return f"({own} OR coalesce({held}, FALSE))"
+
+    def contains(self, key: str, value: Any) -> str:
+        """A list that holds the value, or all values of a list; a text that holds a text."""
+        held = f"{self.field(key)} @> {self.json(value)}"
+        if not isinstance(value, str):
+            return f"coalesce({held}, FALSE)"
+        said = f"jsonb_typeof({self.field(key)}) = 'string' AND {self.field(key)} #>> '{{}}' ILIKE"
+        self.params.append("%" + re.sub(r"([%_\\])", r"\\\1", jsontext.clean_text(value)) + "%")
+        return f"coalesce({held} OR ({said} %s), FALSE)"
+
+    def size(self, key: str, value: Any, path: str) -> str:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+            raise _fault(path, "expected a whole number of at least 0")
+        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
+        length = f"jsonb_array_length({self.field(key)})"
+        return f"(CASE WHEN {is_list} THEN {length} = {value} ELSE FALSE END)"
+
+    def any_element(self, key: str, value: Any, path: str, depth: int) -> str:
+        """A list with an element that fits: conditions on its keys, or on itself."""
+        if not isinstance(value, Mapping):
+            raise _fault(path, "expected an object")
+        if depth > MAX_DEPTH:
+            raise _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
+        items = f"CASE WHEN {is_list} THEN {self.field(key)} END"
+        outer, self.element = self.element, f"e{depth}.value"
+        parts = [
+            self.operator("", name, given, f"{path}.{name}", depth)
+            if name.startswith("$")
+            and (name not in _LOGIC or (name == "$not" and _has_operators(given)))
+            else self.entry(name, given, f"{path}.{name}", depth)
+            for name, given in value.items()
+        ]
+        self.element = outer
+        return f"""EXISTS (SELECT 1 FROM jsonb_array_elements({items}) AS e{depth}(value)
+            WHERE {" AND ".join(parts) or "TRUE"})"""
+
+    def pattern(self, key: str, value: Any, path: str) -> str:
+        """A text that fits a regular expression, as the database reads it."""
+        if not isinstance(value, str) or len(value) > MAX_PATTERN:
+            raise _fault(path, f"expected a text of at most {MAX_PATTERN} characters")
+        asked = jsontext.clean_text(value)
+        if re.search(r"\\[1-9]", asked):  # these may take for ever
+            raise _fault(path, "must not refer back to what it found")
+        try:
+            with transaction.atomic():
+                sql.row("SELECT '' ~ %s", [asked])
+        except DataError:
+            raise _fault(path, "is no regular expression") from None
+        is_text = f"jsonb_typeof({self.field(key)}) = 'string'"
+        found = f"{is_text} AND {self.field(key)} #>> '{{}}' ~ %s"
+        self.params.append(asked)
+        return f"coalesce({found}, FALSE)"
 
     def comparison(self, key: str, sign: str, value: Any, path: str) -> str:
         """Numbers with numbers and texts with texts; never one with the other."""
@@ -132,10 +202,12 @@ class _Reader:
         return f"coalesce({typed} AND {self.field(key)} {sign} {self.json(value)}, FALSE)"
 
     def field(self, key: str) -> str:
-        if key in _OWN:
+        if self.element is None and key in _OWN:
             return _OWN[key]
+        if self.element is not None and not key:
+            return self.element
         self.params.append([jsontext.clean_text(part) for part in key.split(".")])
-        return "(t.metadata #> %s::text[])"
+        return f"({self.element or 't.metadata'} #> %s::text[])"
 
     def json(self, value: Any) -> str:
         self.params.append(jsontext.dumps(value))
@@ -145,6 +217,10 @@ class _Reader:
         if not isinstance(value, bool):
             raise _fault(path, "expected true or false")
         return "TRUE" if value else "FALSE"
+
+
+def _has_operators(value: Any) -> bool:
+    return isinstance(value, Mapping) and any(key.startswith("$") for key in value)
 
 
 def _listed(value: Any, path: str) -> Sequence[Any]:

@@ -13,7 +13,12 @@ pytestmark = pytest.mark.django_db
 
 METADATA: dict[str, dict[str, Any] | None] = {
     "a": {"category": "travel", "n": 2, "tags": ["x", "y"], "deep": {"er": "down"}},
-    "b": {"category": "food", "n": "2", "flag": True},
+    "b": {
+        "category": "food",
+        "n": "2",
+        "flag": True,
+        "items": [{"sku": "a", "count": 1}, {"sku": "b", "count": 3, "sizes": [38, 42]}],
+    },
     "c": {"category": None, "n": 10},
     "d": None,
 }
@@ -72,7 +77,37 @@ def matching(given: dict[str, Any]) -> str:
         ({"flag": {"$exists": False}}, "acd"),
         ({"tags": {"$contains": "x"}}, "a"),
         ({"tags": {"$all": ["y", "x"]}}, "a"),
+        ({"tags": {"$all": []}}, ""),
         ({"tags": ["x", "y"]}, "a"),
+        ({"tags": {"$contains": ["y"]}}, "a"),
+        ({"tags": {"$contains": ["y", "z"]}}, ""),
+        ({"n": {"$contains": 10}}, "c"),
+        ({"category": {"$contains": "RAV"}}, "a"),
+        ({"category": {"$contains": "r%l"}}, ""),
+        ({"category": {"$contains": "_"}}, ""),
+        ({"content": {"$contains": "xt c"}}, "c"),
+        ({"tags": {"$in": ["y", "z"]}}, "a"),
+        ({"tags": {"$in": ["z", 1, None]}}, "bcd"),
+        ({"tags": {"$nin": ["y"]}}, "bcd"),
+        ({"tags": {"$size": 2}}, "a"),
+        ({"tags": {"$size": 0}}, ""),
+        ({"tags": {"$not": {"$size": 2}}}, "bcd"),
+        ({"category": {"$size": 6}}, ""),
+        ({"tags": {"$elemMatch": {"$eq": "y"}}}, "a"),
+        ({"tags": {"$elemMatch": {"$gt": "x", "$lt": "y"}}}, ""),
+        ({"tags": {"$elemMatch": {"$in": ["q", "x"]}}}, "a"),
+        ({"tags": {"$elemMatch": {"$not": {"$eq": "x"}}}}, "a"),
+        ({"items": {"$elemMatch": {"$not": {"count": {"$lt": 3}}}}}, "b"),
+        ({"items": {"$elemMatch": {"$not": {"count": {"$lt": 9}}}}}, ""),
+        ({"category": {"$elemMatch": {"$eq": "travel"}}}, ""),
+        ({"items": {"$elemMatch": {"sku": "b", "count": {"$gte": 2}}}}, "b"),
+        ({"items": {"$elemMatch": {"sku": "a", "count": {"$gte": 2}}}}, ""),
+        ({"items": {"$elemMatch": {"$or": [{"sku": "c"}, {"count": 1}]}}}, "b"),
+        ({"items": {"$elemMatch": {"sizes": {"$elemMatch": {"$gt": 40}}}}}, "b"),
+        ({"items": {"$elemMatch": {"sku": "b"}}, "flag": True}, "b"),
+        ({"category": {"$regex": "^tr.*l$"}}, "a"),
+        ({"category": {"$regex": "oo|ra"}}, "ab"),
+        ({"n": {"$regex": "2"}}, "b"),
         ({"deep.er": "down"}, "a"),
         ({"deep": {"er": "down"}}, "a"),
         ({"role": "assistant"}, "b"),
@@ -104,6 +139,18 @@ def test_condition__operators(given: dict[str, Any], found: str) -> None:
         ({"n": {"$gt": True}}, "filter.n.$gt"),
         ({"n": {"$exists": "yes"}}, "filter.n.$exists"),
         ({"n": {"$eq": 1, "x": 2}}, "filter.n.x"),
+        ({"n": {"$size": -1}}, "filter.n.$size"),
+        ({"n": {"$size": 1.5}}, "filter.n.$size"),
+        ({"n": {"$size": 10**30}}, "filter.n.$size"),
+        ({"n": {"$elemMatch": 1}}, "filter.n.$elemMatch"),
+        ({"n": {"$elemMatch": {"$near": 1}}}, "filter.n.$elemMatch.$near"),
+        ({"n": {"$elemMatch": {"a": {"$in": 1}}}}, "filter.n.$elemMatch.a.$in"),
+        ({"n": {"$regex": "("}}, "filter.n.$regex"),
+        ({"n": {"$regex": 1}}, "filter.n.$regex"),
+        ({"n": {"$regex": "a" * 201}}, "filter.n.$regex"),
+        ({"n": {"$regex": r"(a*)\1"}}, "filter.n.$regex"),
+        ({"n": {"$regex": "((a{1,200}){1,200}){1,200}"}}, "filter.n.$regex"),
+        ({"n": {"$options": "i"}}, "filter.n.$options"),
     ],
 )
 def test_condition__a_faulty_filter_names_its_place(given: dict[str, Any], place: str) -> None:
@@ -118,6 +165,11 @@ def test_condition__neither_depth_nor_size_is_endless() -> None:
         deep = {"$and": [deep]}
     with pytest.raises(InvalidInput, match="levels deep"):
         filters.condition(deep)
+    nested: dict[str, Any] = {"$eq": 1}
+    for _ in range(30):
+        nested = {"$elemMatch": nested}
+    with pytest.raises(InvalidInput, match="levels deep"):
+        filters.condition({"n": nested})
     with pytest.raises(InvalidInput, match="condition number"):
         filters.condition({f"k{n}": 1 for n in range(1_000)})
 
