@@ -49,6 +49,8 @@ def secured(view: View) -> View:
 class MemoryAdmin(admin.ModelAdmin):
     """A model admin whose every page is secured."""
 
+    empty_value_display = "–"
+
     def get_urls(self) -> list[URLPattern]:
         """Django's pages and our own, all with the policy."""
         patterns = super().get_urls()

@@ -1,13 +1,13 @@
 """What stands beside a conversation: review, notes, rubric, memory, clones, cost, history."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from mastra_memory.admin import access, memory_panel
+from mastra_memory.admin import access, change_lines, memory_panel
 from mastra_memory.admin.conversation import address
 from mastra_memory.admin.list_filters import reviewers
 from mastra_memory.admin.markdown import harmless, render
@@ -39,7 +39,7 @@ def panels(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]
     return {
         **_review(request, thread, visible),
         "thread_notes": [note for note in all_notes if not note.message_id],
-        "note_count": len(all_notes),
+        "newest_note": max((note.pk for note in all_notes), default=0),
         "questions": rubric.list_questions(thread.pk, user),
         "others_here": notes.others_here(thread.pk, user),
         "other_threads": _siblings(thread, visible, mask),
@@ -114,21 +114,16 @@ def _tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:
 def _history(thread: Thread, mask: Any) -> dict[str, Any]:
     changes = history.list_changes(thread.pk)
     undoable = history.find_undoable(thread.pk)
+    names = history.names_of(change_lines.people_in(changes))
     return {
-        "changes": [_change(change, mask) for change in changes],
+        "changes": [_change(change, mask, names) for change in changes],
         "undoable": undoable.get_kind_display() if undoable else "",
     }
 
 
-def _change(change: ThreadChange, mask: Any) -> dict[str, Any]:
+def _change(change: ThreadChange, mask: Any, names: Mapping[int, str]) -> dict[str, Any]:
     return {
         "change": change,
         "author": change.author.get_username() if change.author else "",
-        "before": _short(change.before, mask),
-        "after": _short(change.after, mask),
+        "lines": change_lines.lines_of(change, mask, names),
     }
-
-
-def _short(value: Any, mask: Any) -> str:
-    text = pretty(value, mask)
-    return text if len(text) <= 600 else text[:600] + " …"

@@ -8,6 +8,8 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -43,9 +45,14 @@ def _ids(request: HttpRequest, threads: QuerySet[Thread], limit: int = LIMIT) ->
     return ids[:limit]
 
 
-def _tell(request: HttpRequest, count: int) -> None:
+def _tell(request: HttpRequest, count: int, *, begin: bool = False) -> None:
     told = ngettext("%d conversation was changed.", "%d conversations were changed.", count)
-    messages.success(request, told % count)
+    if not begin:
+        messages.success(request, told % count)
+        return
+    address = reverse("admin:mastra_memory_thread_next")
+    link = format_html('<a href="{}">{}</a>', address, gettext("Begin with the first"))
+    messages.success(request, format_html("{} {}", told % count, link))
 
 
 class BulkActions:
@@ -59,6 +66,8 @@ class BulkActions:
                 act = _status_action(status, label)
                 name = act.__name__
                 actions[name] = (act, name, act.short_description)  # type: ignore[attr-defined]
+        if "delete_selected" in actions:  # the last in the list, not the first
+            actions["delete_selected"] = actions.pop("delete_selected")
         return actions
 
     actions: Any = ["assign_to_me", "assign", "tag", "export"]
@@ -75,7 +84,8 @@ class BulkActions:
     def assign_to_me(self, request: HttpRequest, threads: QuerySet[Thread]) -> None:
         """All of them are mine now."""
         ids = _ids(request, threads)
-        _tell(request, desk.change_reviews(ids, by=request.user, assignee_id=request.user.pk))
+        count = desk.change_reviews(ids, by=request.user, assignee_id=request.user.pk)
+        _tell(request, count, begin=True)
 
     @admin.action(description=_("Assign to…"), permissions=["review"])
     def assign(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
@@ -83,7 +93,14 @@ class BulkActions:
         if "chosen" not in request.POST:
             people = [(str(user.pk), user.get_username()) for user in reviewers()]
             choices = [("", gettext("nobody")), *people]
-            return self._ask(request, threads, "assign", gettext("Assign to…"), choices=choices)
+            return self._ask(
+                request,
+                threads,
+                "assign",
+                gettext("Assign to…"),
+                gettext("Assignee"),
+                choices=choices,
+            )
         chosen = request.POST["chosen"]
         person = reviewers().filter(pk=chosen).first() if chosen.isdigit() else None
         ids = _ids(request, threads)
@@ -96,7 +113,9 @@ class BulkActions:
         """Ask for a tag, then put it on."""
         if "chosen" not in request.POST:
             known = list(Tag.objects.values_list("name", flat=True)[:200])
-            return self._ask(request, threads, "tag", gettext("Add a tag…"), known=known)
+            return self._ask(
+                request, threads, "tag", gettext("Add a tag…"), gettext("Tag"), known=known
+            )
         _tell(
             request, desk.add_tag(_ids(request, threads), request.POST["chosen"], by=request.user)
         )
@@ -107,22 +126,34 @@ class BulkActions:
         """Ask for a format, then begin."""
         if "chosen" not in request.POST:
             choices = ExportJob.Format.choices
-            return self._ask(request, threads, "export", gettext("Export…"), choices=choices)
+            return self._ask(
+                request, threads, "export", gettext("Export…"), gettext("Format"), choices=choices
+            )
         ids = _ids(request, threads, EXPORT_LIMIT)
         return export_page.start(request, ids, request.POST["chosen"])
 
     def _ask(
-        self, request: HttpRequest, threads: QuerySet[Thread], action: str, title: str, **more: Any
+        self,
+        request: HttpRequest,
+        threads: QuerySet[Thread],
+        action: str,
+        title: str,
+        label: str,
+        **more: Any,
     ) -> HttpResponse:
         """A page that shows which threads are meant and asks what is missing."""
         mask = access.mask_of(request.user)
         shown = [harmless(mask(str(thread)))[:120] for thread in threads[:SHOWN]]
+        count = threads.order_by().values("pk")[: EXPORT_LIMIT + 1].count()
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]
             "title": title,
+            "label": label,
             "action": action,
+            "count": count,
             "shown": shown,
+            "unshown": count - len(shown),
             "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
             "select_across": request.POST.get("select_across", "0"),
             **more,

@@ -54,6 +54,8 @@ class ThreadChangeList(ChangeList):
         """One page, and then one statement each for glances, tags and passages."""
         super().get_results(request)
         self.counted_all = self.result_count <= COUNTED
+        self.by_meaning = request.GET.get("by") == "meaning" and bool(self.query)
+        self.meaning_query = _by_meaning(request) if self.query and not self.by_meaning else ""
         threads = list(self.result_list)
         mask = access.mask_of(request.user)
         glances = finding.glance([thread.pk for thread in threads])
@@ -79,6 +81,12 @@ class ThreadChangeList(ChangeList):
         wanted = [hit for hit in hits if hit]
         found = finding.passages(wanted, self.query, mask) if wanted else {}
         return {pk: marked(passage) for pk, passage in found.items()}
+
+
+def _by_meaning(request: HttpRequest) -> str:
+    """The same search, by meaning."""
+    kept = [(name, value) for name, value in request.GET.items() if value and name != "p"]
+    return urlencode({**dict(kept), "by": "meaning"})
 
 
 def _number(count: int) -> str:

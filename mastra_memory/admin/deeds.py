@@ -5,12 +5,16 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mastra_memory.admin import editing
+from mastra_memory.admin import access, editing
 from mastra_memory.admin.list_filters import reviewers
-from mastra_memory.exceptions import InvalidInput
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.exceptions import InvalidInput, Outdated
 from mastra_memory.models import Message, Review, Thread
 from mastra_memory.review import desk, notes, reading, rubric
 
@@ -29,8 +33,41 @@ def set_review(request: HttpRequest, thread: Thread) -> str:
         fields["assignee_id"] = _assignee(given["assignee"])
     version = given.get("version", "")
     known = int(version) if version.isdigit() else None
-    desk.change_reviews([thread.pk], by=request.user, version=known, **fields)
-    return ""
+    try:
+        changed = desk.change_reviews([thread.pk], by=request.user, version=known, **fields)
+    except Outdated as fault:
+        raise Outdated(_outdated(thread)) from fault
+    if not changed:
+        return ""
+    if given.get("then") != "next":
+        return _("Saved.")
+    title = harmless(access.mask_of(request.user)(thread.title))[:80] or thread.pk
+    status = desk.get_review(thread.pk).get_status_display()
+    return _("“%(title)s” is %(status)s now.") % {"title": title, "status": status}
+
+
+def _outdated(thread: Thread) -> str:
+    """Who was faster, and what the review says now."""
+    review = desk.get_review(thread.pk)
+    told = _(
+        "This review was changed by %(name)s meanwhile. Nothing of yours was saved. It is now: "
+        "%(status)s, %(assignee)s, priority %(priority)s."
+    )
+    return told % {
+        "name": review.changed_by or _("somebody else"),
+        "status": review.get_status_display(),
+        "assignee": review.assignee or _("nobody"),
+        "priority": review.get_priority_display(),
+    }
+
+
+def nothing_left(*, free: bool) -> SafeString:
+    """What to say at the end of a queue, with the way to more work."""
+    if free:
+        return format_html("{}", _("Every conversation is somebody's, or settled."))
+    address = reverse("admin:mastra_memory_thread_next") + "?free=1"
+    link = format_html('<a href="{}">{}</a>', address, _("Next unassigned"))
+    return format_html("{} {}", _("Nothing is left in your queue."), link)
 
 
 def _assignee(value: str) -> Any:

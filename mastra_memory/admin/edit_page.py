@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 
@@ -18,13 +17,15 @@ from mastra_memory.review import reading
 LONGEST_PREVIEW = 20_000
 
 
-def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, Any]:
-    """Save, and give the message to go back to (or nothing); else what the page is to show."""
+def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, Any] | None:
+    """Save, and give the message to go back to (or nothing); else what the page is to show.
+
+    None for a text that is masked for this person: saving it would write the mask over the data.
+    """
     message = _message(request, thread, what)
     shown = _current(thread, message, what)
     if access.mask_of(request.user)(shown) != shown:
-        # What this person may see is masked: saving it would write the mask over the data.
-        raise PermissionDenied(_("Masked text cannot be edited."))
+        return None
     page: dict[str, Any] = {
         "what": what,
         "message": message,

@@ -1,8 +1,10 @@
 """The filters of the thread list: a form whose values live in the address."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.admin import ListFilter, ModelAdmin
@@ -18,6 +20,15 @@ from mastra_memory.models import Review, Tag, Thread
 from mastra_memory.review.filters import Wanted, narrow
 
 YES_NO = [("", _("either")), ("yes", _("yes")), ("no", _("no"))]
+PERIODS = [
+    ("", _("any time")),
+    ("today", _("today")),
+    ("7", _("last 7 days")),
+    ("30", _("last 30 days")),
+    ("month", _("this month")),
+    ("last_month", _("last month")),
+]
+"""Counted from the day of the look: a saved view stays what its name says."""
 ORIGINS = [("", _("either")), ("clone", _("clones")), ("original", _("originals"))]
 
 
@@ -37,7 +48,7 @@ class FilterForm(forms.Form):
     by = forms.ChoiceField(
         label=_("Search by"),
         required=False,
-        choices=[("", _("words")), ("meaning", _("meaning"))],
+        choices=[("", _("by words")), ("meaning", _("by meaning"))],
     )
     resource = forms.CharField(label=_("Resource"), required=False)
     status = forms.ChoiceField(
@@ -48,6 +59,7 @@ class FilterForm(forms.Form):
     priority = forms.ChoiceField(
         label=_("Priority"), required=False, choices=[("", _("any")), *Review.Priority.choices]
     )
+    active = forms.ChoiceField(label=_("Last activity"), required=False, choices=PERIODS)
     active_from = forms.DateField(label=_("Active from"), required=False)
     active_to = forms.DateField(label=_("Active to"), required=False)
     created_from = forms.DateField(label=_("Created from"), required=False)
@@ -69,7 +81,7 @@ class FilterForm(forms.Form):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, label_suffix="", **kwargs)
         people = [(str(user.pk), user.get_username()) for user in reviewers()]
         self._choose("assignee", [("me", _("me")), ("none", _("nobody")), *people])
         self._choose("tag", [(tag.name, tag.name) for tag in Tag.objects.all()])
@@ -96,14 +108,15 @@ class FilterForm(forms.Form):
         """What a valid form asks for."""
         data = self.cleaned_data
         assignee = str(user.pk) if data["assignee"] == "me" else data["assignee"]
+        first, last = period(data["active"], timezone.localdate())
         return Wanted(
             resource=data["resource"],
             status=data["status"],
             priority=int(data["priority"]) if data["priority"] else None,
             assignee=assignee,
             tag=data["tag"],
-            active_from=_start(data["active_from"]),
-            active_to=_end(data["active_to"]),
+            active_from=_start(max(filter(None, (data["active_from"], first)), default=None)),
+            active_to=_end(min(filter(None, (data["active_to"], last)), default=None)),
             created_from=_start(data["created_from"]),
             created_to=_end(data["created_to"]),
             notes=_choice(data["notes"], "yes"),
@@ -116,12 +129,29 @@ class FilterForm(forms.Form):
         )
 
 
+def period(name: str, today: date) -> tuple[date | None, date | None]:
+    """The first and the last day of a period; None where it has no end."""
+    if name == "last_month":
+        last = today.replace(day=1) - timedelta(days=1)
+        return last.replace(day=1), last
+    if name == "month":
+        return today.replace(day=1), None
+    if not name:
+        return None, None
+    return today - timedelta(days=0 if name == "today" else int(name) - 1), None
+
+
 def _json_or_text(value: str) -> Any:
     try:
         parsed = jsontext.loads(value.encode())
     except InvalidInput:
         return value
     return value if isinstance(parsed, dict | list) else parsed
+
+
+def _shown(field: forms.Field, value: str) -> Any:
+    """How a value is called: a choice by its label."""
+    return dict(getattr(field, "choices", ())).get(value, value)
 
 
 def _choice(value: str, positive: str) -> bool | None:
@@ -137,6 +167,15 @@ def _end(day: date | None) -> datetime | None:
     return _start(day + timedelta(days=1)) if day and day < date.max else None
 
 
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A condition of the list, and the address of the list without it."""
+
+    label: Any
+    value: Any
+    without: str
+
+
 class ThreadFilter(ListFilter):
     """All of the form as one of Django's filters, so that Django knows its parameters."""
 
@@ -147,7 +186,7 @@ class ThreadFilter(ListFilter):
         self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: ModelAdmin
     ) -> None:
         super().__init__(request, params, model, model_admin)
-        self.user = request.user
+        self.user, self.query = request.user, request.GET
         given = {}
         for name in (*FilterForm.base_fields, "all"):
             if name in params:
@@ -159,6 +198,19 @@ class ThreadFilter(ListFilter):
     def has_output(self) -> bool:
         """Always: an unused filter would not be asked at all."""
         return True
+
+    @property
+    def chips(self) -> Sequence[Chip]:
+        """What the list is narrowed by, each with a way to drop it."""
+        return [
+            Chip(field.label, _shown(field, self.form.data[name]), self._without(name))
+            for name, field in self.form.fields.items()
+            if name != "by" and self.form.data.get(name)
+        ]
+
+    def _without(self, name: str) -> str:
+        kept = [(n, v) for n, v in self.query.items() if v and n not in (name, "p", "all")]
+        return "?" + (urlencode(kept) or "all=1")
 
     def choices(self, changelist: Any) -> Iterator[Mapping[str, object]]:
         """None: the page draws the form itself."""

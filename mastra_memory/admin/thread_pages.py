@@ -164,22 +164,23 @@ class ThreadPages(MemoryAdmin):
         else:
             found = desk.next_of(desk.queue_of(request.user, threads), current)
         if found is None:
-            messages.info(request, _("Nothing is left in your queue."))
+            messages.info(request, deeds.nothing_left(free=free))
             return HttpResponseRedirect(view_bar.list_address(all="1"))
         return HttpResponseRedirect(conversation.address(found))
 
     def here_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Say that one is here; hear who else is, and whether the review has changed."""
+        """Say that one is here; hear who else is, and what they changed or wrote."""
         thread = self._thread(request, object_id)
         notes.visit(thread.pk, request.user)
         review = desk.get_review(thread.pk)
-        known = request.GET.get("version", "")
+        known, seen = request.GET.get("version", ""), request.GET.get("notes", "")
         return self._page(
             request,
             thread,
             "here",
             others_here=notes.others_here(thread.pk, request.user),
             changed_by=review.changed_by if known != str(review.version) else None,
+            new_notes=notes.count_after(thread.pk, int(seen)) if seen.isdecimal() else 0,
         )
 
     def edit_view(self, request: HttpRequest, object_id: str, what: str) -> HttpResponseBase:
@@ -188,6 +189,10 @@ class ThreadPages(MemoryAdmin):
         if not self.has_change_permission(request):
             raise PermissionDenied
         outcome = edit_page.handle(request, thread, what)
+        if outcome is None:
+            refused = self._page(request, thread, "masked", crumb=_("Edit"))
+            refused.status_code = 403
+            return refused
         if isinstance(outcome, str):
             messages.success(request, _("Saved. You can take this back under History."))
             return HttpResponseRedirect(conversation.address(thread.pk, at=outcome))

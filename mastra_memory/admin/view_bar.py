@@ -6,12 +6,19 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponseRedirect, QueryDict
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin.list_filters import FilterForm
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.review import views
 
+QUICK = [
+    (_("Mine"), "assignee=me"),
+    (_("New and unassigned"), "assignee=none&status=new"),
+    (_("Flagged"), "status=flagged"),
+]
+"""Views that everybody has."""
 KEPT = {*FilterForm.base_fields, "q", "o"}
 
 
@@ -40,12 +47,10 @@ def context(request: HttpRequest) -> dict[str, Any]:
             {"view": view, "is_open": view.query == query, "is_own": view.owner == request.user}
             for view in views.list_views(request.user)
         ],
+        "quick_views": [(label, wanted, wanted == query) for label, wanted in QUICK],
         "default_view": default,
         "filter_query": query,
         "is_everything": not query,
-        "has_filters": any(
-            request.GET.get(name) for name in FilterForm.base_fields if name != "by"
-        ),
     }
 
 
@@ -66,11 +71,11 @@ def change(request: HttpRequest) -> HttpResponseRedirect:
         try:
             wanted = {"shared": "shared" in given, "default": "default" in given}
             views.save_view(user, given.get("name", ""), query, **wanted)
-            messages.success(request, _("The view was saved."))
+            messages.success(request, gettext("The view was saved."))
         except InvalidInput as fault:
             messages.error(request, str(fault))
     elif "delete" in given and chosen.isdigit() and views.delete_view(user, int(chosen)):
-        messages.success(request, _("The view was deleted."))
+        messages.success(request, gettext("The view was deleted."))
     elif "make_default" in given:
         views.set_default(user, int(chosen) if chosen.isdigit() else None)
     return HttpResponseRedirect(f"{list_address()}?{query or 'all=1'}")

@@ -41,8 +41,8 @@ class Migration(migrations.Migration):
                     ("erase_resource", "Can erase everything of a resource"),
                     ("view_personal_data", "Can see what is masked for others"),
                 ],
-                "verbose_name": "thread",
-                "verbose_name_plural": "threads",
+                "verbose_name": "conversation",
+                "verbose_name_plural": "conversations",
             },
         ),
         migrations.CreateModel(

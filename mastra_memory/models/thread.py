@@ -72,8 +72,8 @@ class Thread(models.Model):
     objects = ThreadQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("thread")
-        verbose_name_plural = _("threads")
+        verbose_name = _("conversation")
+        verbose_name_plural = _("conversations")
         permissions = [
             ("access_all_resources", _("Can use the API for every resource")),
             ("review_thread", _("Can review threads: status, notes, tags")),

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from mastra_memory import jsontext
 from mastra_memory.exceptions import Outdated
@@ -41,7 +42,7 @@ def change_reviews(
     held = Review.objects.select_for_update().filter(pk__in=thread_ids).order_by("pk")
     current = list(held)
     if version is not None and any(review.version != version for review in current):
-        raise Outdated("Somebody else changed this review meanwhile.")
+        raise Outdated(_("Somebody else changed this review meanwhile."))
     changed = [r for r in current if any(getattr(r, name) != fields[name] for name in fields)]
     if "status" in fields:
         resolved = fields["status"] == Review.Status.RESOLVED

@@ -55,9 +55,14 @@ def find_by_meaning(threads: QuerySet[Thread], text: str) -> Found:
     """
     scope = SearchScope(within=threads if threads.query.where else None)
     search = searching.Search(query=text, scope=scope, catch_up=False)
+    found = searching.find(search, "semantic", limit=NEAREST).scored
+    owners = dict(
+        Message.objects.filter(pk__in=[hit.id for hit in found]).values_list("pk", "thread_id")
+    )
     by_thread: dict[str, str | None] = {}
-    for hit in searching.find(search, "semantic", limit=NEAREST).scored:
-        by_thread.setdefault(hit.thread_id, hit.id)
+    for hit in found:
+        if hit.id in owners:
+            by_thread.setdefault(owners[hit.id], hit.id)
     return Found(by_thread, False)
 
 

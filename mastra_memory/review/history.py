@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
+from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
@@ -96,6 +97,15 @@ def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
     """Newest first, with their authors."""
     changes = ThreadChange.objects.filter(thread_id=thread_id).select_related("author")
     return list(changes.order_by("-id")[:limit])
+
+
+def names_of(user_ids: Iterable[int]) -> dict[int, str]:
+    """The user names of these people, those that are still there."""
+    wanted = set(user_ids)
+    if not wanted:
+        return {}
+    people = get_user_model()._default_manager.filter(pk__in=wanted)
+    return {person.pk: person.get_username() for person in people}
 
 
 def find_undoable(thread_id: str) -> ThreadChange | None:

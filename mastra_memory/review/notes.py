@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from mastra_memory import jsontext
 from mastra_memory.exceptions import InvalidInput
@@ -24,14 +25,19 @@ def list_notes(thread_id: str) -> list[ReviewNote]:
     return list(notes.order_by("created_at", "pk"))
 
 
+def count_after(thread_id: str, note_id: int) -> int:
+    """How many notes were written since this one."""
+    return ReviewNote.objects.filter(thread_id=thread_id, pk__gt=note_id).count()
+
+
 @transaction.atomic
 def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = None) -> ReviewNote:
     """Write a note. Raises `InvalidInput` for an empty one or for a message of another thread."""
     text = jsontext.clean_text(text).strip()
     if not text or len(text) > LONGEST_NOTE:
-        raise InvalidInput(f"A note needs 1 to {LONGEST_NOTE} characters.")
+        raise InvalidInput(_("A note needs 1 to %d characters.") % LONGEST_NOTE)
     if message_id and not Message.objects.filter(pk=message_id, thread_id=thread_id).exists():
-        raise InvalidInput("The message is not part of this conversation any more.")
+        raise InvalidInput(_("The message is not part of this conversation any more."))
     note = ReviewNote.objects.create(
         thread_id=thread_id, text=text, author=by, message_id=message_id or None
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from mastra_memory import sql
 from mastra_memory.exceptions import InvalidInput
@@ -81,7 +82,8 @@ def _save(thread_id: str, criterion: Criterion, answer: str, by: Any) -> None:
         Score.objects.filter(thread_id=thread_id, criterion=criterion, author=by).delete()
         return
     if answer not in dict(criterion.answers):
-        raise InvalidInput(f"{criterion.name}: {answer!r} is no answer of this criterion.")
+        told = {"name": criterion.name, "answer": answer}
+        raise InvalidInput(_("%(name)s has no answer “%(answer)s”.") % told)
     Score.objects.update_or_create(
         thread_id=thread_id,
         criterion=criterion,

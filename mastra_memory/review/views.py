@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from mastra_memory import jsontext
 from mastra_memory.exceptions import InvalidInput
@@ -22,7 +23,7 @@ def save_view(
     """Keep a filter under a name; the name again replaces it. Raises `InvalidInput` without one."""
     name = " ".join(jsontext.clean_text(name).split())[:100]
     if not name:
-        raise InvalidInput("A view needs a name.")
+        raise InvalidInput(_("A view needs a name."))
     view, _made = SavedView.objects.update_or_create(
         owner=user, name=name, defaults={"query": query, "shared": shared}
     )

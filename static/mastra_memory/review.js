@@ -1,18 +1,21 @@
-// Keys, help, pictures on demand, and the way to the message one came for. Reading needs none of it.
+// Keys, help, pictures on demand, the way to the message one came for, and a guard over drafts.
+// Reading needs none of it.
 "use strict";
 document.documentElement.classList.add("mm-scripted");
 
-const messages = () => [...document.querySelectorAll(".mm-message")];
-const current = () => document.activeElement?.closest(".mm-message");
+const onList = document.body?.classList.contains("mm-threads") ?? false;
+const ROW = onList ? "#result_list tbody tr" : ".mm-message";
+const rows = () => [...document.querySelectorAll(ROW)];
+const current = () => document.activeElement?.closest(ROW);
 
-function goTo(message) {
-    if (!message) return;
-    message.focus({ preventScroll: true });
-    message.scrollIntoView({ block: "nearest" });
+function goTo(row) {
+    if (!row) return;
+    (onList ? row.querySelector(".mm-title") : row).focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
 }
 
 function step(by) {
-    const all = messages();
+    const all = rows();
     const at = all.indexOf(current());
     goTo(at < 0 ? all[by > 0 ? 0 : all.length - 1] : all[Math.min(Math.max(at + by, 0), all.length - 1)]);
 }
@@ -33,12 +36,26 @@ function writeNote() {
     actions.querySelector("textarea")?.focus();
 }
 
+function showKeys() {
+    document.getElementById("mm-keys")?.showModal();
+}
+
 function editMessage() {
     const link = current()?.querySelector('a[href*="/edit/message/"]');
     if (link) location.assign(link.href);
 }
 
-const KEYS = {
+const LIST_KEYS = {
+    j: () => step(1),
+    k: () => step(-1),
+    x: () => current()?.querySelector(".action-select")?.click(),
+    a: () => focusOn("#changelist-form select[name=action]"),
+    n: () => press("#next-in-queue"),
+    "/": () => focusOn("#searchbar"),
+    "?": showKeys,
+};
+
+const KEYS = onList ? LIST_KEYS : {
     j: () => step(1),
     k: () => step(-1),
     n: () => press("#next-in-queue"),
@@ -49,16 +66,17 @@ const KEYS = {
     "#": () => focusOn("#mm-tag"),
     c: writeNote,
     e: editMessage,
-    "/": () => focusOn("#mm-find, #searchbar"),
+    "/": () => focusOn("#mm-find"),
     u: () => press('[data-jump="unread"]'),
+    m: () => press('[data-jump="note"]'),
     x: () => press('[data-jump="error"]'),
     l: () => press('.breadcrumbs a[href$="/thread/"]'),
-    "?": () => document.getElementById("mm-keys")?.showModal(),
+    "?": showKeys,
 };
 
 document.addEventListener("keydown", (event) => {
     const field = event.target.closest("input, textarea, select, dialog[open]");
-    if (field) {
+    if (field && !(onList && field.matches(".action-select"))) {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) field.form?.requestSubmit();
         if (event.key === "Escape" && !field.matches("dialog")) field.blur();
         return;
@@ -71,6 +89,22 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-open]");
     if (opener) document.getElementById(opener.dataset.open)?.showModal();
+    if (event.target.closest("[data-print]")) window.print();
+});
+
+// An address that says only what was asked for can be read and shared.
+document.addEventListener("formdata", (event) => {
+    if (event.target.method !== "get") return;
+    for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
+    if (onList && ![...event.formData].length) event.formData.append("all", "1");
+});
+
+// What somebody is writing is not lost by a key, a link, or the form next to it.
+let sending = null;
+document.addEventListener("submit", (event) => { sending = event.target; });
+window.addEventListener("beforeunload", (event) => {
+    const isDraft = (field) => field.value !== field.defaultValue && field.form !== sending;
+    if ([...document.querySelectorAll("textarea, input.mm-wide")].some(isDraft)) event.preventDefault();
 });
 
 document.addEventListener("toggle", (event) => {
@@ -81,10 +115,17 @@ document.addEventListener("toggle", (event) => {
     }
 }, true);
 
-document.addEventListener("DOMContentLoaded", () => {
+function toTarget() {
     const target = document.querySelector("[data-target]");
-    if (target) {
-        target.focus({ preventScroll: true });
-        target.scrollIntoView({ block: "center" });
-    }
-});
+    if (!target) return;
+    target.focus({ preventScroll: true });
+    const fits = target.offsetHeight < window.innerHeight * 0.6;
+    target.scrollIntoView({ block: fits ? "center" : "start" });
+}
+
+// Once more when the pictures above it have taken their place, unless one has begun to read.
+document.addEventListener("DOMContentLoaded", toTarget);
+const onLoad = new AbortController();
+window.addEventListener("load", toTarget, onLoad);
+for (const kind of ["wheel", "touchmove", "keydown"])
+    window.addEventListener(kind, () => onLoad.abort(), { once: true, passive: true });

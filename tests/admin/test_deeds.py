@@ -34,7 +34,9 @@ def test_review__an_outdated_form_changes_nothing(reviewer: Client, admin: Clien
     thread = make_thread()
     do(admin, thread.id, "review", version="0", status="resolved")
     response = do(reviewer, thread.id, "review", version="0", status="waiting")
-    assert "Somebody else changed this review" in text_of(response)
+    page = text_of(response)
+    assert "This review was changed by root meanwhile. Nothing of yours was saved." in page
+    assert "It is now: resolved, nobody, priority normal." in page
     assert Review.objects.get().status == "resolved"
 
 

@@ -15,7 +15,7 @@ from tests.factories import make_thread, save, some_messages
 ROOT = Path(__file__).parents[2]
 CATALOGUE = ROOT / "mastra_memory" / "locale" / "fr" / "LC_MESSAGES" / "django"
 IN_PYTHON = re.compile(r"""(?:\b_|gettext|ngettext)\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)""")
-IN_TEMPLATE = re.compile(r"""{% translate '([^']*)'""")
+IN_TEMPLATE = re.compile(r"""{% translate (['"])(.*?)\1""")
 BLOCKS = re.compile(
     r"{% blocktranslate[^%]*%}(.*?)(?:{% plural %}(.*?))?{% endblocktranslate %}", re.S
 )
@@ -30,7 +30,7 @@ def texts() -> Iterator[str]:
             yield "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', found))
     for path in (ROOT / "templates").rglob("*.html"):
         page = path.read_text()
-        yield from IN_TEMPLATE.findall(page)
+        yield from (text for _quote, text in IN_TEMPLATE.findall(page))
         for one, _many in BLOCKS.findall(page):
             yield re.sub(r"{{ (\w+) }}", r"%(\1)s", one.replace("%", "%%").replace("%%}", "%}"))
 

@@ -53,7 +53,7 @@ def test_day__from_finding_to_the_next(sign_in: SignIn, talks: list[str]) -> Non
     assert Score.objects.get().answer == "4"
 
     message = page.locator("#content article").first
-    message.locator("summary", has_text="Actions").click()
+    message.locator("summary", has_text="Note or edit").click()
     message.get_by_role("link", name="Edit text").click()
     page.get_by_label("Message").fill("My tent pole broke.")
     page.get_by_role("button", name="Save").click()
@@ -70,7 +70,7 @@ def test_day__from_finding_to_the_next(sign_in: SignIn, talks: list[str]) -> Non
     assert "# Tent pole split" in download.value.path().read_text()
     page.keyboard.press("Escape")
 
-    page.locator("#content article").nth(1).locator("summary", has_text="Actions").click()
+    page.locator("#content article").nth(1).locator("summary", has_text="Note or edit").click()
     page.locator("#content article").nth(1).get_by_role("button", name="Clone up to here").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Clone of Tent pole")
     assert Thread.objects.get(clone_source_id="tent").messages.count() == 2
@@ -124,7 +124,7 @@ def test_day__by_keyboard_alone(sign_in: SignIn, talks: list[str]) -> None:
     expect(page.get_by_role("heading", level=1)).not_to_contain_text("parcel")
     assert Review.objects.get(pk="parcel").status == "resolved"
     press("l")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Threads")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Conversations")
     assert ana.faults == []
 
 
@@ -165,7 +165,7 @@ def test_presence__two_people_see_each_other(sign_in: SignIn, talks: list[str]) 
     expect(ben.page.get_by_text("ana has changed the review")).to_be_visible(timeout=20_000)
     ben.page.get_by_label("Status").select_option("flagged")
     ben.page.get_by_role("button", name="Save", exact=True).first.click()
-    expect(ben.page.get_by_text("Somebody else changed this review")).to_be_visible()
+    expect(ben.page.get_by_text("Nothing of yours was saved")).to_be_visible()
     assert Review.objects.get(pk="tent").status == "resolved"
 
 
@@ -200,7 +200,7 @@ def test_review__saving_keeps_the_place_one_reads_at(sign_in: SignIn, talks: lis
     desk.change_reviews(["long"], by=ana.user, status="flagged")
     ana.page.get_by_label("Status").select_option("resolved")
     ana.page.get_by_role("button", name="Save", exact=True).first.click()
-    expect(ana.page.get_by_text("Somebody else changed this review")).to_be_visible()
+    expect(ana.page.get_by_text("Nothing of yours was saved")).to_be_visible()
     expect(ana.page.locator("#mm-head .mm-status")).to_have_text("flagged")
     assert ana.faults == []
 

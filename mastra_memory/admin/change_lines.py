@@ -1,0 +1,69 @@
+"""A change of the history as lines for people: what went, what came."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from mastra_memory import pieces
+from mastra_memory.admin.memory_panel import Line, difference
+from mastra_memory.admin.timeline import pretty
+from mastra_memory.models import Review, ThreadChange
+from mastra_memory.redaction import Mask
+
+LINES = 40
+LONGEST_SIDE = 9_000
+REVIEW_FIELDS = {"status", "priority", "assignee_id", "tag"}
+
+
+def lines_of(change: ThreadChange, mask: Mask, names: Mapping[int, str]) -> Sequence[Line]:
+    """Removed and added lines, masked for this reader; `names` are those of `people_in`."""
+    sides = [_text(value, mask, names)[:LONGEST_SIDE] for value in (change.before, change.after)]
+    lines = difference(*sides)
+    if len(lines) <= LINES:
+        return lines
+    return [*lines[:LINES], Line("skip", "⋯")]
+
+
+def people_in(changes: Iterable[ThreadChange]) -> set[int]:
+    """Keys of the users whom reviews were assigned to or taken from."""
+    sides = [side for change in changes for side in (change.before, change.after)]
+    assigned = [side.get("assignee_id") for side in sides if isinstance(side, dict)]
+    return {pk for pk in assigned if isinstance(pk, int)}
+
+
+def _text(value: Any, mask: Mask, names: Mapping[int, str]) -> str:
+    """What a person would call one side of a change."""
+    if isinstance(value, dict) and value and value.keys() <= REVIEW_FIELDS:
+        return "\n".join(_review(name, part, names) for name, part in value.items())
+    if _is_content(value):
+        return mask(pieces.plain_text(value)) or pretty(value, mask)
+    if isinstance(value, list) and value and all(_is_message(part) for part in value):
+        return "\n".join(_message(part, mask) for part in value)
+    return pretty(value, mask)
+
+
+def _review(name: str, value: Any, names: Mapping[int, str]) -> str:
+    match name:
+        case "status":
+            label, shown = _("status"), dict(Review.Status.choices).get(value, value)
+        case "priority":
+            label, shown = _("priority"), dict(Review.Priority.choices).get(value, value)
+        case "assignee_id":
+            label, shown = _("assignee"), names.get(value, "–") if value else _("nobody")
+        case _:
+            label, shown = _("tag"), value
+    return f"{label}: {shown}"
+
+
+def _is_content(value: Any) -> bool:
+    return isinstance(value, dict) and "parts" in value
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and _is_content(value.get("content"))
+
+
+def _message(message: Mapping[str, Any], mask: Mask) -> str:
+    text = mask(pieces.plain_text(message["content"])) or pretty(message["content"], mask)
+    return f"{message.get('role', '')}: {text}"
