@@ -11,7 +11,10 @@ MASTRA_MEMORY = settings.MASTRA_MEMORY | {
 
 
 class Slow:
-    """An embedder that takes its time, so that there is a middle."""
+    """An embedder that takes its time, so that there is a middle, and writes down what it did.
+
+    EMBEDDED_LOG names the file.
+    """
 
     passage_bytes = 1_000
     batch_size = 50
@@ -19,9 +22,13 @@ class Slow:
 
     def embed(self, texts, *, query, timeout):  # type: ignore[no-untyped-def]
         """Vectors of the texts."""
+        import os
         import time
 
         from mastra_memory.embedding.embedder import Embedded
 
         time.sleep(0.02)
+        if log := os.environ.get("EMBEDDED_LOG"):
+            with open(log, "ab", buffering=0) as file:
+                file.write("".join(f"{text}\n" for text in texts).encode())
         return Embedded([[float(len(text)), 1.0] for text in texts])
