@@ -67,6 +67,9 @@ def catch_up() -> None:
     enqueue(write_words)
     for thread_id in titles.due_threads():
         enqueue(generate_title, thread_id)
+    for job_id in exporting.list_unfinished():
+        enqueue(make_export, job_id)
+    exporting.remove_expired()
 
 
 @shared_task

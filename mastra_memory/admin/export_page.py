@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
@@ -52,15 +53,15 @@ def begin_again(request: HttpRequest) -> HttpResponseRedirect:
 def context(request: HttpRequest) -> dict[str, Any]:
     """One's own newest exports."""
     jobs = ExportJob.objects.filter(owner_id=request.user.pk).defer("content").order_by("-pk")
-    newest = list(jobs[:NEWEST])
+    newest = list(jobs.filter(created_at__gt=timezone.now() - exporting.KEPT)[:NEWEST])
     running = any(job.state in ("waiting", "running") for job in newest)
-    return {"jobs": newest, "running": running}
+    return {"jobs": newest, "running": running, "kept_days": exporting.KEPT.days}
 
 
-def download(request: HttpRequest, pk: int) -> HttpResponse:
+def download(request: HttpRequest, pk: int) -> HttpResponseBase:
     """One's own finished file, unless it holds more than one may see by now."""
     done = ExportJob.objects.filter(pk=pk, owner_id=request.user.pk, state=ExportJob.State.DONE)
-    job = done.first()
+    job = done.filter(created_at__gt=timezone.now() - exporting.KEPT).first()
     if job is None:
         raise Http404
     if not job.masked and not access.may(request.user, "view_personal_data"):
@@ -69,6 +70,10 @@ def download(request: HttpRequest, pk: int) -> HttpResponse:
     known = access.all_threads().filter(pk__in=job.thread_ids).count()
     if there < known:
         raise PermissionDenied
+    if known < len(job.thread_ids):
+        job.delete()
+        messages.error(request, _("A conversation in it was deleted since: export once more."))
+        return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
     return _file(job)
 
 

@@ -1,17 +1,21 @@
 """Exports: at once or in the background, masked, and only of what one may see."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from celery import current_app
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
+from mastra_memory.exporters import spreadsheet
+from mastra_memory.memory import Memory
 from mastra_memory.models import ExportJob, Thread
 from mastra_memory.review import exporting
 from tests.admin.conftest import SignIn
-from tests.admin.pages import LIST, text_of
+from tests.admin.pages import LIST, text_of, user_of
 from tests.factories import a_message, fill, make_thread, save
 
 pytestmark = pytest.mark.django_db
@@ -77,13 +81,13 @@ def test_export__a_large_one_is_made_in_the_background(
     response = export(admin, [thread.id], "markdown")
     assert response["Location"] == f"{LIST}exports/"
     job = ExportJob.objects.get()
-    assert job.state == "waiting" and exporting.list_waiting() == [job.pk]
+    assert job.state == "waiting" and exporting.list_unfinished() == [job.pk]
     assert "waiting 0/1" in text_of(admin.get(f"{LIST}exports/"))
     with django_capture_on_commit_callbacks(execute=True):
         admin.post(f"{LIST}exports/", {"job": job.pk})
     assert "Download" in text_of(admin.get(f"{LIST}exports/"))
     assert admin.get(f"{LIST}exports/{job.pk}/").content.decode().count("## ") == 50
-    assert exporting.list_waiting() == []
+    assert exporting.list_unfinished() == []
 
 
 def test_export__belongs_to_who_asked(admin: Client, sign_in: SignIn, settings: Settings) -> None:
@@ -109,3 +113,65 @@ def test_export__needs_the_right(reviewer: Client) -> None:
     assert reviewer.post(f"{LIST}{thread_id}/export/", {"format": "csv"}).status_code == 403
     export(reviewer, [thread_id], "csv")
     assert not ExportJob.objects.exists() and Thread.objects.exists()
+
+
+def test_download__after_a_week_there_is_nothing(admin: Client) -> None:
+    export(admin, [a_talk()], "csv")
+    job = ExportJob.objects.get()
+    ExportJob.objects.update(created_at=timezone.now() - exporting.KEPT - timedelta(minutes=1))
+    assert admin.get(f"{LIST}exports/{job.pk}/").status_code == 404
+    assert "No exports yet" in text_of(admin.get(f"{LIST}exports/"))
+    assert exporting.remove_expired() == 1
+    assert not ExportJob.objects.exists()
+
+
+def test_download__of_a_conversation_that_was_deleted_is_refused(admin: Client) -> None:
+    gone, other = a_talk(), a_talk("bob")
+    export(admin, [gone, other], "csv")
+    job = ExportJob.objects.get()
+    admin.post(f"{LIST}{gone}/delete/", {"post": "yes"})
+    page = text_of(admin.get(f"{LIST}exports/{job.pk}/", follow=True))
+    assert "A conversation in it was deleted since" in page
+    assert not ExportJob.objects.exists()
+
+
+def test_remove_expired__takes_what_holds_deleted_conversations(admin: Client) -> None:
+    gone, other = a_talk(), a_talk("bob")
+    export(admin, [gone], "csv")
+    export(admin, [other], "csv")
+    Memory().delete_thread(gone)
+    assert exporting.remove_expired() == 1
+    assert ExportJob.objects.get().thread_ids == [other]
+
+
+def test_run__leaves_out_what_is_gone_and_keeps_the_rest(admin: Client) -> None:
+    job = ExportJob.objects.create(
+        owner=user_of(admin), format="markdown", thread_ids=[a_talk(), "gone"]
+    )
+    assert exporting.run(job.pk)
+    assert not exporting.run(job.pk), "what is done stays"
+    job.refresh_from_db()
+    assert (job.state, job.done, len(job.thread_ids)) == ("done", 1, 1)
+    assert exporting.remove_expired() == 0
+
+
+def test_give_up__what_broke_off_for_hours_has_failed(admin: Client) -> None:
+    job = ExportJob.objects.create(owner=user_of(admin), format="csv", state="running")
+    assert exporting.list_unfinished() == [job.pk]
+    ExportJob.objects.update(created_at=timezone.now() - exporting.TRIED - timedelta(minutes=1))
+    assert exporting.list_unfinished() == []
+    exporting.remove_expired()
+    assert "broke off" in text_of(admin.get(f"{LIST}exports/"))
+
+
+def test_export__a_file_that_fails_says_why(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any) -> None:
+        raise RuntimeError("no space left")
+
+    job = ExportJob.objects.create(owner=user_of(admin), format="csv", thread_ids=[a_talk()])
+    with monkeypatch.context() as patch:
+        patch.setattr(spreadsheet, "export", broken)
+        with pytest.raises(RuntimeError):
+            exporting.run(job.pk)
+    assert "no space left" in text_of(admin.get(f"{LIST}exports/"))
+    assert exporting.run(job.pk)

@@ -21,6 +21,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Wrote the words of {self.write_words()} messages")
         self.stdout.write(f"Worked on {self.give_titles()} titles")
         self.stdout.write(f"Made {self.make_exports()} exports")
+        self.stdout.write(f"Removed {exporting.remove_expired()} old exports")
 
     def embed(self) -> int:
         """Make vectors until nothing is due."""
@@ -46,8 +47,5 @@ class Command(BaseCommand):
         return len(due)
 
     def make_exports(self) -> int:
-        """Make the exports that nobody has begun."""
-        waiting = exporting.list_waiting()
-        for job_id in waiting:
-            exporting.run(job_id)
-        return len(waiting)
+        """Make the exports that nobody has begun, and those that broke off."""
+        return sum(exporting.run(job_id) for job_id in exporting.list_unfinished())
