@@ -63,9 +63,10 @@ def hot_rows(statement: str, params: Params = ()) -> list[Row]:
     settings allow prepared statements (`OPTIONS: {"prepare_threshold": n}`; Django's default does
     not, for the sake of connection poolers).
     """
-    with connection.cursor() as cursor:
-        bound_by_server: Any = ServerBindingCursor
-        cursor.cursor = bound_by_server(connection.connection)
+    connection.ensure_connection()
+    with ServerBindingCursor(connection.connection) as bound_by_server:
+        wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+        cursor = wrap(bound_by_server)
         cursor.execute(statement, params)
         return cursor.fetchall()
 

@@ -40,13 +40,13 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "project.health.health_routes",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "project.pages.PageFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
+    "project.pages.PageLanguage",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "project.pages.PageMessages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
