@@ -1,12 +1,14 @@
 """The command that makes vectors."""
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from mastra_memory.embedding import inventory
+from mastra_memory.embedding.embedder import Embedded
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import ProviderUnavailable
 from mastra_memory.memory import Memory
@@ -149,3 +151,29 @@ def test_mastra_embed__builds_the_index_when_told() -> None:
         say(1)
         assert "indexed" in run("--index")
     VectorIndex.of(OLD, 64).drop()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_mastra_embed__an_index_that_grows_much_is_built_anew(memory_settings: Any) -> None:
+    memory_settings(EMBEDDER=OLD, EXACT_SEARCH_LIMIT=5)
+    index = VectorIndex.of(OLD, 64)
+    was_ready = []
+
+    class Watching(FakeEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+            was_ready.append(index.is_ready())
+            return super().embed(texts, query=query, timeout=timeout)
+
+    with Watching():
+        say(8)
+        run()
+        say(1, "few")
+        assert "Building" not in run()
+        say(20, "many")
+        assert "Building the index of 29 vectors" in run()
+        assert "Building the index of 29 vectors" in run("--again")
+        say(20, "more")
+        assert "Building" not in run("--no-index")
+    assert was_ready == [False, True, False, False, True]
+    assert index.is_ready()
+    index.drop()
