@@ -39,7 +39,7 @@ conformance: $(INSTALLED) ## Hold the API against recorded Mastra answers (SCENA
 bench: $(INSTALLED) ## Measure against a real Mastra server (BENCH_JSON, PEER_DIR)
 	$(PYTHON) -m benchmarks
 
-bench-recall: $(INSTALLED) ## Measure how well and how fast messages are found (BENCH_JSON, RECALL_ONLY, LOCOMO)
+bench-recall: $(INSTALLED) ## Measure how well and how fast messages are found (BENCH_JSON, RECALL_ONLY, RECALL_EMBEDDER, LOCOMO)
 	$(PYTHON) -m benchmarks.recall
 
 browser: $(INSTALLED) $(BROWSER_MODULES) ## Walk through the admin in Chromium (CHROMIUM=path)

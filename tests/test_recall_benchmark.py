@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from benchmarks.recall import filling, latency, locomo, quality, talk
+from mastra_memory.exceptions import ProviderRefused
 from mastra_memory.models import Message, MessageEmbedding
+from mastra_memory.testing import FakeEmbedder
+from tests import servers
 
 SAMPLE: dict[str, Any] = {
     "sample_id": "conv-1",
@@ -59,6 +62,13 @@ def test_measure__of_so_few_turns_everything_is_found(folder: Path) -> None:
     found = quality.measure(conversations)
     assert set(found) == {"text", "vector", "hybrid"}
     assert found["hybrid"]["recall@10"] == found["text"]["mrr"] == 1.0
+
+
+@pytest.mark.django_db
+def test_load__an_embedder_that_fails_is_no_figure(folder: Path) -> None:
+    with FakeEmbedder(error=ProviderRefused("no such model")):
+        with pytest.raises(servers.ServerError, match="no such model"):
+            quality.load(locomo.read(folder))
 
 
 def test_messages__resources_take_turns_and_are_always_the_same() -> None:

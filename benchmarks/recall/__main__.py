@@ -2,7 +2,8 @@
 
 RECALL_ONLY names parts (quality, latency, filtered, indexing, mastra; default: all), LOCOMO the
 folder of the LoCoMo data set, PEER_DIR where the reference server is, PEER_SIZES how many messages
-are compared side by side (default: 20000 200000).
+are compared side by side (default: 20000 200000). RECALL_EMBEDDER measures the quality, and only
+that, with another embedder: `sentence-transformers//folder/of/a/model`.
 """
 
 import json
@@ -30,10 +31,7 @@ Figures = dict[str, Any]
 def main() -> None:
     """Measure on a database of its own, which is gone afterwards."""
     servers.stop_on_terminate()
-    chosen = os.environ.get("RECALL_ONLY", " ".join(PARTS)).replace(",", " ").split()
-    unknown = set(chosen) - set(PARTS)
-    if unknown:
-        raise servers.ServerError(f"RECALL_ONLY knows {', '.join(PARTS)}")
+    chosen = _chosen()
     with tempfile.TemporaryDirectory(prefix="recall-benchmark-") as folder:
         var_dir = Path(folder, "var")
         os.environ.update(servers.environment(SETTINGS, var_dir))
@@ -44,6 +42,14 @@ def main() -> None:
             _release(var_dir)
     if target := os.environ.get("BENCH_JSON"):
         Path(target).write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def _chosen() -> list[str]:
+    parts = PARTS[:1] if os.environ.get("RECALL_EMBEDDER") else PARTS
+    chosen = os.environ.get("RECALL_ONLY", " ".join(parts)).replace(",", " ").split()
+    if set(chosen) - set(parts):
+        raise servers.ServerError(f"RECALL_ONLY knows {', '.join(parts)}")
+    return chosen
 
 
 def _prepare() -> None:
@@ -79,21 +85,27 @@ def _quality() -> Figures:
     from benchmarks.recall import filling, locomo, quality
 
     path = locomo.folder()
-    if path is None:
+    conversations = locomo.read(path) if path else []
+    if not conversations:
         say("quality: the LoCoMo data set is not here; name its folder in LOCOMO\n")
         return {}
-    conversations = locomo.read(path)
     filling.clear()
     quality.load(conversations)
     filling.vacuum()
     found = quality.measure(conversations)
     questions = sum(len(talk.questions) for talk in conversations)
-    say(f"quality: {questions} questions to {len(conversations)} conversations")
+    say(f"quality: {questions} questions to {len(conversations)} conversations, {_embedder()}")
     _table(found)
     return {
         "quality": {name: round(row["recall@10"], 4) for name, row in found.items()},
         "quality_details": found,
     }
+
+
+def _embedder() -> str:
+    from mastra_memory import conf
+
+    return conf.app_settings().EMBEDDER
 
 
 def _large(chosen: list[str]) -> Figures:

@@ -6,8 +6,9 @@ from statistics import mean, median, quantiles
 from typing import Any
 
 from benchmarks.recall.locomo import Conversation
-from mastra_memory.embedding import indexing
+from mastra_memory.embedding import indexing, inventory
 from mastra_memory.memory import Memory
+from tests import servers
 
 KINDS = {"text": "text", "vector": "semantic", "hybrid": "hybrid"}
 FIRST = (1, 5, 10)
@@ -23,6 +24,8 @@ def load(conversations: Sequence[Conversation]) -> None:
             memory.save_messages(messages)
     while indexing.embed_pending(seconds=60)[1]:
         pass
+    for left in inventory.backlog():
+        raise servers.ServerError(f"{left.model} embedded not all of it: {left.last_error}")
 
 
 def measure(conversations: Sequence[Conversation]) -> dict[str, dict[str, float]]:
