@@ -61,7 +61,7 @@ def check_metric(**_: Any) -> list[checks.CheckMessage]:
 
 @checks.register(checks.Tags.database)
 def check_vectors(databases: Sequence[str] | None = None, **_: Any) -> list[checks.CheckMessage]:
-    """An old pgvector, vectors that the embedder cannot be compared with, a missing index.
+    """No pgvector or an old one, vectors the embedder cannot be compared with, a missing index.
 
     Runs with `check --database default` and before `migrate`, not when a web server starts.
     """
@@ -74,16 +74,48 @@ def check_vectors(databases: Sequence[str] | None = None, **_: Any) -> list[chec
 
 
 def _check_version() -> list[checks.CheckMessage]:
-    found = sql.row("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-    if found is None or tuple(map(int, found[0].split(".")[:2])) >= PGVECTOR:
-        return []
-    return [
-        checks.Error(
-            f"The PostgreSQL extension vector has version {found[0]}, 0.8 or newer is needed.",
-            hint="Update pgvector on the server, then run: ALTER EXTENSION vector UPDATE;",
-            id="mastra_memory.E004",
-        )
-    ]
+    found = sql.row(
+        """SELECT e.extversion, a.default_version,
+            (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user)
+        FROM (SELECT 'vector' AS name) AS wanted
+        LEFT JOIN pg_extension e ON e.extname = wanted.name
+        LEFT JOIN pg_available_extensions a ON a.name = wanted.name"""
+    )
+    return extension_faults(*found) if found else []
+
+
+def extension_faults(
+    created: str | None, available: str | None, may_create: bool
+) -> list[checks.CheckMessage]:
+    """What is wrong with pgvector: its version in this database, that on the server."""
+    version = created or available
+    if version is None:
+        return [
+            checks.Error(
+                "The PostgreSQL server does not know the extension vector (pgvector).",
+                hint="Install it on the server, 0.8 or newer; packages are called "
+                "postgresql-NN-pgvector, and hosted databases list it among their extensions.",
+                id="mastra_memory.E009",
+            )
+        ]
+    if tuple(map(int, version.split(".")[:2])) < PGVECTOR:
+        return [
+            checks.Error(
+                f"The PostgreSQL extension vector has version {version}, 0.8 or newer is needed.",
+                hint="Update pgvector on the server, then run: ALTER EXTENSION vector UPDATE;",
+                id="mastra_memory.E004",
+            )
+        ]
+    if created is None and not may_create:
+        return [
+            checks.Warning(
+                "The PostgreSQL extension vector is not in this database yet, and this user is "
+                "no superuser, who alone may create it on most servers.",
+                hint="Let one run in this database, before `migrate`: CREATE EXTENSION vector;",
+                id="mastra_memory.W010",
+            )
+        ]
+    return []
 
 
 def _check_lengths() -> list[checks.CheckMessage]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory import checks, conf
+from mastra_memory import checks, conf, sql
 from mastra_memory.checks import check_metric, check_settings, check_vectors
 from mastra_memory.embedding import indexing, requests
 from mastra_memory.exceptions import ProviderRefused
@@ -124,3 +124,33 @@ def test_check_vectors__an_old_pgvector(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(checks, "PGVECTOR", (99, 0))
     (found,) = check_vectors(databases=["default"])
     assert found.id == "mastra_memory.E004" and "ALTER EXTENSION" in str(found.hint)
+
+
+@pytest.mark.parametrize(
+    ("created", "available", "may_create", "told"),
+    [
+        (None, None, True, "mastra_memory.E009"),
+        (None, None, False, "mastra_memory.E009"),
+        (None, "0.7.4", True, "mastra_memory.E004"),
+        ("0.7.4", "0.8.1", True, "mastra_memory.E004"),
+        ("0.10.0", "0.10.0", False, None),
+        ("0.8.0", None, False, None),
+        (None, "0.8.1", True, None),
+        (None, "0.8.1", False, "mastra_memory.W010"),
+    ],
+)
+def test_extension_faults(
+    created: str | None, available: str | None, may_create: bool, told: str | None
+) -> None:
+    found = checks.extension_faults(created, available, may_create)
+    assert [fault.id for fault in found] == ([told] if told else [])
+
+
+@pytest.mark.django_db
+def test_check_vectors__before_the_first_migration() -> None:
+    sql.execute("DROP EXTENSION vector CASCADE")
+    assert check_vectors(databases=["default"]) == []
+    sql.execute("CREATE ROLE somebody")
+    sql.execute("SET LOCAL ROLE somebody")
+    (found,) = check_vectors(databases=["default"])
+    assert found.id == "mastra_memory.W010" and "CREATE EXTENSION" in str(found.hint)
