@@ -78,10 +78,12 @@ DATABASES["default"] |= {
     "CONN_MAX_AGE": env.number("CONN_MAX_AGE", 600),
     "CONN_HEALTH_CHECKS": True,
 }
-# Statements sent again and again are planned once a connection. A pooler that hands connections
-# around between statements cannot have that: PREPARED_STATEMENTS=0.
+# Statements sent again and again are planned once a connection, for any values. A pooler that hands
+# connections around between statements cannot have that: PREPARED_STATEMENTS=0.
 if env.flag("PREPARED_STATEMENTS", True):
-    DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 3
+    _options = DATABASES["default"].setdefault("OPTIONS", {})
+    _options["prepare_threshold"] = 3
+    _options["options"] = f"{_options.get('options', '')} -c plan_cache_mode=force_generic_plan"
 DEFAULT_AUTO_FIELD = os.environ.get("DEFAULT_AUTO_FIELD", "django.db.models.BigAutoField")
 
 AUTH_PASSWORD_VALIDATORS = [
