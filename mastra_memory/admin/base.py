@@ -6,12 +6,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponseBase
 from django.templatetags.static import static
-from django.urls import URLPattern
+from django.urls import URLPattern, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
 from mastra_memory import conf
+from mastra_memory.admin.markdown import harmless
 
 View = Callable[..., HttpResponseBase]
 
@@ -51,6 +55,9 @@ class MemoryAdmin(admin.ModelAdmin):
 
     empty_value_display = "–"
 
+    class Media:
+        css = {"all": ["mastra_memory/review.css"]}
+
     def get_urls(self) -> list[URLPattern]:
         """Django's pages and our own, all with the policy."""
         patterns = super().get_urls()
@@ -60,7 +67,18 @@ class MemoryAdmin(admin.ModelAdmin):
 
 
 class ReadOnlyAdmin(MemoryAdmin):
-    """Rows that people read and do not change here."""
+    """Rows that people read and do not change here.
+
+    Their pages name threads and messages by id: Django's own links would tell what they say.
+    """
+
+    @admin.display(description=_("thread"))
+    def thread_link(self, row: Any) -> str:
+        """A link to the row's thread; nothing for a row without one."""
+        if not row.thread_id:
+            return "–"
+        address = reverse("admin:mastra_memory_thread_change", args=[quote(row.thread_id)])
+        return format_html('<a href="{}"><bdi>{}</bdi></a>', address, harmless(row.thread_id))
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Nobody adds."""

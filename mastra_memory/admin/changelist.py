@@ -1,5 +1,6 @@
 """The thread list on a big table: bounded counts, search through the index, one look a page."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -8,13 +9,14 @@ from django.contrib import messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db.models import F, Func, QuerySet, Value
+from django.db.models.query import ModelIterable
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from mastra_memory.admin import access
-from mastra_memory.admin.markdown import marked
+from mastra_memory.admin.markdown import harmless, marked
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
 from mastra_memory.review import finding
@@ -108,6 +110,23 @@ def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> Query
         return threads
     nearest = Func(Value(list(found.messages)), F("pk"), function="array_position")
     return threads.order_by(nearest)
+
+
+def masked(request: HttpRequest, threads: QuerySet[Thread]) -> QuerySet[Thread]:
+    """The same threads, their titles as this reader may see them: Django's autocompletion shows
+    every row as it calls itself.
+    """
+    mask = access.mask_of(request.user)
+
+    class Masked(ModelIterable):
+        def __iter__(self) -> Iterator[Thread]:
+            for thread in super().__iter__():
+                thread.title = harmless(mask(thread.title))
+                yield thread
+
+    threads = threads.all()
+    threads._iterable_class = Masked
+    return threads
 
 
 def tag_list(names: list[str]) -> SafeString:

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from mastra_memory.admin import access
 from mastra_memory.admin.base import ReadOnlyAdmin
 from mastra_memory.admin.changelist import BoundedPaginator
+from mastra_memory.admin.markdown import harmless
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest
 
@@ -47,13 +48,15 @@ class StateFilter(admin.SimpleListFilter):
 class EmbeddingRequestAdmin(ReadOnlyAdmin):
     """A row goes when its vectors are there."""
 
-    list_display = [
+    fields = readonly_fields = [
         "message_id",
-        "thread_id",
+        "thread_link",
+        "resource_id",
         "model",
-        "attempts",
-        "error",
+        "created_at",
         "due_at",
+        "attempts",
+        "fault",
         "failed_at",
     ]
     list_filter = [StateFilter]
@@ -69,6 +72,28 @@ class EmbeddingRequestAdmin(ReadOnlyAdmin):
         """What belongs to visible threads."""
         threads = access.visible_threads(request).order_by().values("pk")
         return super().get_queryset(request).filter(thread_id__in=threads)
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """The columns, errors masked for this reader: a provider may quote what it was sent."""
+        mask = access.mask_of(request.user)
+
+        @admin.display(description=_("last error"))
+        def fault(row: EmbeddingRequest) -> str:
+            return harmless(mask(row.error))[:300]
+
+        return ["message_id", "thread_link", "model", "attempts", fault, "due_at", "failed_at"]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        """Mask the error for this reader; the row is never saved here."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            row.error = harmless(access.mask_of(request.user)(row.error))
+        return row
+
+    @admin.display(description=_("last error"))
+    def fault(self, row: EmbeddingRequest) -> str:
+        """Why the last attempt failed."""
+        return row.error
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         """Whoever may change requests may have them tried again."""

@@ -27,7 +27,17 @@ class ModelUsageAdmin(ReadOnlyAdmin):
         "input_tokens",
         "output_tokens",
         "cost",
-        "thread_id",
+        "thread_link",
+    ]
+    fields = readonly_fields = [
+        "thread_link",
+        "resource_id",
+        "purpose",
+        "model",
+        "input_tokens",
+        "output_tokens",
+        "cost",
+        "created_at",
     ]
     list_filter = ["purpose", "created_at"]
     search_fields = ["=thread__id", "=resource_id", "=model"]

@@ -3,10 +3,8 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.utils import quote
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -98,9 +96,6 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         ),
     ]
 
-    class Media:
-        css = {"all": ["mastra_memory/review.css"]}
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[ObservationalRecord]:
         """What belongs to visible threads."""
         return access.of_visible_threads(request, super().get_queryset(request))
@@ -127,14 +122,6 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
     def tokens(self, record: ObservationalRecord) -> int:
         """How long the observations are."""
         return record.observation_token_count
-
-    @admin.display(description=_("thread"))
-    def thread_link(self, record: ObservationalRecord) -> str:
-        """A link to the thread; nothing in resource scope."""
-        if record.thread_id is None:
-            return "–"
-        address = reverse("admin:mastra_memory_thread_change", args=[quote(record.thread_id)])
-        return format_html('<a href="{}">{}</a>', address, harmless(record.thread_id))
 
     @admin.display(description=_("observations"))
     def text(self, record: Any) -> SafeString:

@@ -81,9 +81,11 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
         self, request: HttpRequest, queryset: QuerySet[Thread], search_term: str
     ) -> tuple[QuerySet[Thread], bool]:
         """Through the index, and never by LIKE."""
-        if not search_term.strip():
-            return queryset, False
-        return changelist.search(request, queryset, search_term), False
+        if search_term.strip():
+            queryset = changelist.search(request, queryset, search_term)
+        if request.resolver_match and request.resolver_match.url_name == "autocomplete":
+            queryset = changelist.masked(request, queryset)
+        return queryset, False
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -119,7 +119,8 @@ class ThreadPages(MemoryAdmin):
     ) -> Any:
         """The conversation, read as a conversation."""
         thread = self._thread(request, object_id)
-        all_notes = notes.list_notes(thread.pk)
+        mask = access.mask_of(request.user)
+        all_notes = notes.list_notes(thread.pk, mask=lambda text: harmless(mask(text)))
         timeline = conversation.read(request, thread, all_notes)
         if "part" in request.GET:
             return self._page(request, thread, "part", timeline=timeline)

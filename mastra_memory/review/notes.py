@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from mastra_memory import jsontext
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, ReviewNote, ThreadChange, Visit
+from mastra_memory.redaction import Mask, as_is
 from mastra_memory.review import history
 from mastra_memory.review.history import Change
 
@@ -19,10 +20,13 @@ PRESENT = timedelta(seconds=45)
 """Somebody is here if the page said so within this time."""
 
 
-def list_notes(thread_id: str) -> list[ReviewNote]:
-    """Oldest first, with their authors."""
+def list_notes(thread_id: str, *, mask: Mask = as_is) -> list[ReviewNote]:
+    """Oldest first, with their authors; masked ones are to be shown, not saved."""
     notes = ReviewNote.objects.filter(thread_id=thread_id).select_related("author")
-    return list(notes.order_by("created_at", "pk"))
+    listed = list(notes.order_by("created_at", "pk"))
+    for note in listed:
+        note.text = mask(note.text)
+    return listed
 
 
 def count_after(thread_id: str, note_id: int) -> int:

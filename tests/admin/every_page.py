@@ -1,0 +1,149 @@
+"""One row of everything, and an address for every page of our admin: none can be forgotten."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.urls import URLPattern, reverse
+
+from mastra_memory.memory import Memory
+from mastra_memory.models import (
+    Criterion,
+    EmbeddingRequest,
+    ExportJob,
+    Message,
+    ModelUsage,
+    ObservationalRecord,
+    ObservationChunk,
+    Review,
+    ReviewNote,
+    Tag,
+    Thread,
+    ThreadTag,
+    WorkingMemory,
+)
+from mastra_memory.review import exporting
+from mastra_memory.working_memory import save_for_thread
+from tests.factories import START, make_record, make_thread, save
+
+SECRETS = ["zoe@example.com", "+48 601 234 567", "4111 1111 1111 1111"]
+WORDS = " and ".join(SECRETS)
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def patterns() -> Iterator[tuple[str, URLPattern]]:
+    """Every page of our admins by the name of its address; Django's nameless redirect aside."""
+    for model, model_admin in admin.site._registry.items():
+        if model._meta.app_label == "mastra_memory":
+            for pattern in model_admin.get_urls():
+                if pattern.name:
+                    yield pattern.name.removeprefix("mastra_memory_"), pattern
+
+
+PAGES = sorted({name for name, _pattern in patterns()})
+
+
+def make_everything() -> None:
+    """A conversation of bob with one of everything, personal data in each text."""
+    thread = make_thread("bob", "secret", title=f"About {WORDS}", metadata={"mail": WORDS})
+    call = {"state": "output-error", "toolName": "look", "args": {"q": WORDS}, "errorText": WORDS}
+    parts = [
+        {"type": "text", "text": f"Reach me: {WORDS}"},
+        {"type": "reasoning", "reasoning": WORDS},
+        {"type": "tool-invocation", "toolInvocation": call},
+        {"type": "file", "mimeType": "image/png", "data": PIXEL, "filename": f"{WORDS}.png"},
+    ]
+    content = {"format": 2, "parts": parts}
+    save([_message("m1", content), _message("m2", {"format": 2, "parts": parts[:1]})])
+    memory = Memory(options={"semanticRecall": True})
+    memory.save_messages([_message("m3", {"format": 2, "parts": parts[:1]})])
+    EmbeddingRequest.objects.update(error=f"cannot read {WORDS}", failed_at=START)
+    save_for_thread("secret", "bob", f"likes {WORDS}", source="api")
+    record = make_record(thread, active_observations=WORDS, buffered_reflection=WORDS)
+    ObservationChunk.objects.create(
+        id="chunk",
+        cycle_id="cycle",
+        record=record,
+        position=0,
+        observations=WORDS,
+        token_count=1,
+        message_tokens=1,
+        last_observed_at=START,
+    )
+    ModelUsage.objects.create(
+        thread_id="secret", resource_id="bob", purpose="title", model="x/y", input_tokens=1
+    )
+    author = User.objects.create(username="author")
+    for message_id in (None, "m1"):
+        ReviewNote.objects.create(
+            thread_id="secret", text=WORDS, author=author, message_id=message_id
+        )
+    Review.objects.create(thread_id="secret", status="flagged", assignee=author)
+    ThreadTag.objects.create(thread_id="secret", tag=Tag.objects.create(name="late"))
+    Criterion.objects.create(name="Tone", kind="yes_no")
+
+
+def _message(pk: str, content: Any) -> dict[str, Any]:
+    owner = {"threadId": "secret", "resourceId": "bob"}
+    return {"id": pk, "role": "user", "content": content, **owner}
+
+
+def own_export(owner: User) -> ExportJob:
+    """A finished export of somebody's own, masked as they see it."""
+    masked = not owner.has_perm("mastra_memory.view_personal_data")
+    job = ExportJob.objects.create(
+        owner=owner, format="markdown", thread_ids=["secret"], masked=masked
+    )
+    exporting.run(job.pk)
+    return ExportJob.objects.get(pk=job.pk)
+
+
+ROWS: dict[str, Any] = {
+    "embeddingrequest": EmbeddingRequest,
+    "modelusage": ModelUsage,
+    "observationalrecord": ObservationalRecord,
+    "tag": Tag,
+    "criterion": Criterion,
+    "thread": Thread,
+    "workingmemory": WorkingMemory,
+}
+
+
+def address_of(name: str, export: ExportJob | None = None) -> str:
+    """Where a page is, with the rows of `make_everything`. Fails for a page that is not known."""
+    model, _, page = name.partition("_")
+    route = f"admin:mastra_memory_{name}"
+    sequence = Message.objects.get(pk="m1").sequence
+    about: dict[str, dict[str, Any]] = {
+        "export": {"pk": export.pk if export else 0},
+        "do": {"object_id": "secret", "verb": "review"},
+        "edit": {"object_id": "secret", "what": "title"},
+        "memory": {"object_id": "secret", "pk": WorkingMemory.objects.get().pk},
+        "file": {"object_id": "secret", "sequence": sequence, "index": 3},
+        "text": {"object_id": "secret", "sequence": sequence, "index": 0},
+    }
+    if page in ("changelist", "add", "team", "views", "exports", "next"):
+        return reverse(route)
+    if page in about:
+        return reverse(route, kwargs=about[page])
+    return reverse(route, kwargs={"object_id": ROWS[model].objects.get().pk})
+
+
+QUERIES = {
+    "thread_changelist": ["?all=1", "?q=reach", "?q=example.com", "?q=late", "?status=flagged"],
+    "thread_change": ["?part=1", "?at=m1", "?find=reach"],
+    "thread_exports": ["?part=1"],
+    "workingmemory_changelist": ["?q=secret"],
+    "modelusage_changelist": ["?q=secret"],
+}
+"""Ways in which a page is asked for beside the plain one."""
+
+
+def addresses_of(name: str, export: ExportJob | None = None) -> list[str]:
+    """A page in every way it can be asked for."""
+    address = address_of(name, export)
+    return [address, *(address + query for query in QUERIES.get(name, ()))]
