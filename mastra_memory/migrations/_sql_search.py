@@ -3,7 +3,8 @@
 # What the search column is made of, and what a query is read with. Accents are dropped, and what
 # is left is composed again (Hangul, kana). Characters of scripts that put no spaces between words
 # (Thai and Lao, Burmese, Khmer, kana, Han) become words of their own, so that a part of a run can
-# be found as a phrase. ASCII text, the common case, skips all of it.
+# be found as a phrase. ASCII text, the common case, skips all of it. Signs within words part them:
+# else `tea/coffee` is the name of a file, `List<String>` hides a tag, and neither part is found.
 CREATE = r"""
 CREATE OR REPLACE FUNCTION mastra_memory_fold(words text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
@@ -12,10 +13,10 @@ CREATE OR REPLACE FUNCTION mastra_memory_fold(words text) RETURNS text
         END;
 CREATE FUNCTION mastra_memory_spaced(words text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
-    RETURN CASE WHEN octet_length(words) = length(words) THEN words
+    RETURN translate(CASE WHEN octet_length(words) = length(words) THEN words
         ELSE regexp_replace(words, '([\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff\u3040-\u30ff'
             || '\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])', ' \1 ', 'g')
-        END;
+        END, '<>/\@=&?#:._-', repeat(' ', 13));
 CREATE OR REPLACE FUNCTION mastra_memory_words(language regconfig, words text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
     RETURN to_tsvector(language, mastra_memory_spaced(mastra_memory_fold(left(words, 100000))));

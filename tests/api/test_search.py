@@ -8,7 +8,7 @@ import pytest
 from mastra_memory.embedding import embedder
 from mastra_memory.exceptions import ProviderUnavailable
 from mastra_memory.testing import FakeEmbedder
-from tests.calling import Api
+from tests.calling import Api, fields_of
 from tests.conftest import Person
 from tests.factories import a_message, make_thread
 
@@ -118,12 +118,173 @@ def test_search__refusals(api: Api, query: dict[str, str], status: int) -> None:
     assert isinstance(answer.body["error"], str)
 
 
+ODD = [
+    *(
+        "\x00",
+        "tea\x00",
+        "%",
+        "%s %(x)s",
+        "\\",
+        '"',
+        '""',
+        '-""',
+        "-tea",
+        "--tea",
+        "- tea",
+        " \t\n",
+    ),
+    *("'; DROP TABLE x; --", "' OR 1=1 --", "a:* & b:A | !c <-> (d)", ":*", "((((", "'" * 999),
+    *(
+        "👩\u200d👩\u200d👧",
+        "\u202eabc",
+        "שלום עולם",
+        "ß ﬁ İ ı",
+        "\u200b",
+        "中" * 5_000,
+        "<script>",
+    ),
+    *("tea " * 25_000, "x" * 100_000, "e\u0301" * 3_000, "-" * 500, "a" * 2_046 + " b", '"tea'),
+    *("http://x.y/z?a=b&c=d#e", "foo@bar.com", "1e400 0x1f -5 +5", "$1 {} %d", "NULL", "-x " * 999),
+]
+
+
+@pytest.mark.parametrize("kind", ["text", "semantic", "hybrid", None])
+def test_search__odd_words_are_just_words(api: Api, kind: str | None) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", ["green tea", "שלום"])
+    for words in ODD:
+        search(api, words, **({"searchType": kind} if kind else {}))
+
+
+@pytest.mark.parametrize("kind", ["text", "hybrid"])
 @pytest.mark.parametrize(
-    "words", ["\x00", "'; DROP TABLE x; --", "a & | ! ( ) : *", "%", "\\", '"']
+    ("words", "found"),
+    [
+        ("tea", {"t0", "t1", "t2"}),
+        ('"green tea"', {"t0"}),
+        ("tea -green", {"t1"}),
+        ('tea -"green tea"', {"t1", "t2"}),
+        ("creme brulee", {"t3"}),
+        ("CRÈME", {"t3"}),
+        ("running", {"t4"}),
+        ('"tea nowhere"', set()),
+    ],
 )
-def test_search__odd_words_are_just_words(api: Api, words: str) -> None:
-    for kind in ("text", "semantic", "hybrid"):
-        search(api.through("recaller"), words, searchType=kind)
+def test_search__phrases_minus_accents_and_endings(
+    api: Api, kind: str, words: str, found: set[str]
+) -> None:
+    api = api.through("recaller")
+    texts = ["Green tea", "tea for two", "tea, green as grass", "Crème brûlée", "he runs"]
+    say(api, "t", "alice", texts)
+    best = search(api, words, searchType=kind, limit=len(found))
+    assert {hit["id"] for hit in best["results"]} == found
+
+
+def test_search__the_language_is_that_of_the_settings(
+    api: Api, memory_settings: Callable[..., None]
+) -> None:
+    memory_settings(SEARCH_LANGUAGE="german")
+    say(api, "t", "alice", ["Die Häuser sind alt", "running"])
+    assert search(api, "haus")["count"] == 1
+    assert search(api, "run")["count"] == 0
+
+
+def test_search__a_word_that_is_nowhere_finds_nothing_one_of_a_title_its_thread(api: Api) -> None:
+    say(api, "t", "alice", ["green tea", "black coffee"], title="Breakfast in Porto")
+    assert search(api, "zebra", searchType="text") == {
+        "results": [],
+        "count": 0,
+        "query": "zebra",
+        "searchScope": "resource",
+        "searchType": "text",
+    }
+    assert [hit["id"] for hit in search(api, "porto", searchType="text")["results"]] == ["t1"]
+
+
+@pytest.mark.parametrize("kind", ["text", "semantic", "hybrid"])
+def test_search__a_hit_has_all_that_is_shown(api: Api, kind: str) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", ["rain again", "green <tea>", "the train is late"], title="Drinks")
+    (hit,) = search(api, "tea", searchType=kind, limit=1)["results"]
+    assert 0 < hit.pop("score")
+    assert hit.pop("snippet").replace("mark>", "b>") in (
+        "green &lt;<b>tea</b>&gt;",
+        "green &lt;tea&gt;",
+    )
+    beside = [
+        {
+            "id": f"t{n}",
+            "role": "user",
+            "content": text,
+            "createdAt": f"2024-01-01T00:00:0{n}.000Z",
+        }
+        for n, text in ((0, "rain again"), (2, "the train is late"))
+    ]
+    assert hit == {
+        "id": "t1",
+        "role": "user",
+        "content": "green <tea>",
+        "createdAt": "2024-01-01T00:00:01.000Z",
+        "threadId": "t",
+        "threadTitle": "Drinks",
+        "context": {"before": beside[:1], "after": beside[1:]},
+    }
+
+
+@pytest.mark.parametrize("kind", ["text", "semantic", "hybrid", None])
+@pytest.mark.parametrize(("limit", "count"), [(0, 0), (2, 2), (3, 3), (1_000_000_000, 4)])
+def test_search__limit(api: Api, kind: str | None, limit: int, count: int) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", [f"tea {n}" for n in range(4)])
+    more = {"searchType": kind} if kind else {}
+    assert search(api, "tea", limit=limit, **more)["count"] == count
+
+
+@pytest.mark.parametrize("limit", [-1, 2.5, 10**30, "NaN", "many"])
+def test_search__a_limit_that_is_none_is_refused(api: Api, limit: Any) -> None:
+    asked = {"searchQuery": "x", "resourceId": "alice", "limit": limit}
+    assert fields_of(api.get("search", asked)) == ["limit"]
+
+
+@pytest.mark.parametrize(
+    ("recall", "status"),
+    [
+        *(({"topK": value}, 200) for value in (0, 1_000, 2**31, 2**53, 2**63)),
+        *(({"topK": value}, 400) for value in (-1, 2.5, "4", None, True, [], {}, 1e300)),
+        *(({"messageRange": value}, 200) for value in (0, 2**63, {}, {"before": 2**63})),
+        *(({"messageRange": value}, 400) for value in (-1, 1.5, "1", {"before": -1}, [], None)),
+        *(({"threshold": value}, 200) for value in (-1, 0, 1.1, 1e308, None)),
+        *(({"threshold": value}, 400) for value in ("a", True, [])),
+        *(({"scope": value}, 200) for value in ("thread", "resource")),
+        *(({"mode": value}, 400) for value in ("magic", 1, [])),
+        *(({"filter": value}, 200) for value in (None, {}, {"a": None}, {"": 1}, {"a..b": 1})),
+        *(({"filter": value}, 400) for value in (1, "x", [1], {"$or": []}, {"a": {"$gt": None}})),
+    ],
+)
+def test_search__recall_of_any_kind_is_done_or_refused(
+    api: Api, recall: dict[str, Any], status: int
+) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", ["green tea", "black coffee"])
+    config = {"memoryConfig": {"semanticRecall": recall}}
+    for kind in ({"searchType": "semantic"}, {"searchType": "hybrid"}, {"threadId": "t"}):
+        asked = {"searchQuery": "tea", "resourceId": "alice"} | config | kind
+        answer = api.get("search", asked)
+        assert answer.status == status, answer.raw
+
+
+def test_search__threshold_and_filter_choose(api: Api) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", ["green tea", "black coffee"])
+    api.patch("threads/t", {"metadata": {"kind": "drinks", "tags": ["hot"]}})
+
+    def count(**recall: Any) -> int:
+        chosen = {"memoryConfig": {"semanticRecall": recall}}
+        return int(search(api, "green tea", searchType="semantic", **chosen)["count"])
+
+    assert (count(threshold=-1), count(threshold=0.99), count(threshold=1.1)) == (2, 1, 0)
+    assert count(filter={"kind": "drinks", "tags": {"$in": ["hot", "cold"]}}) == 2
+    assert count(filter={"$or": [{"kind": "food"}, {"tags": {"$size": 0}}]}) == 0
 
 
 def test_search__a_filter_that_cannot_be_read_names_its_place(api: Api) -> None:

@@ -63,6 +63,30 @@ def test_find_by_words__accents_and_case_do_not_matter() -> None:
     assert found("한국어") == ["t2"]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("tea/coffee and/or milk", "coffee"),
+        ("a List<String> of names", "string"),
+        ("green <tea>", "tea"),
+        ('<div class="x">Hello</div>', "class"),
+        ("see /usr/local/bin/python", "local"),
+        ("mail ann.lee@example.com", "lee"),
+        ("mail ann.lee@example.com", '"ann.lee@example.com"'),
+        ("https://example.com/pricing?plan=team", "pricing"),
+        ("It ended.Then it began", "ended"),
+        ("snake_case", "case"),
+        ("on 2024-01-05", "05"),
+        ("version v1.2.3", '"2.3"'),
+        ("a well-known fact", "well-known"),
+        ("key:value", "value"),
+    ],
+)
+def test_find_by_words__signs_part_words(text: str, words: str) -> None:
+    say(text, "something else")
+    assert found(words) == ["t0"]
+
+
 def test_find_by_words__a_part_of_a_run_of_chinese_is_found() -> None:
     say("今天天气很好，我们去公园", "气天", "今晚吃什么")
     assert found("天气") == ["t0"]
