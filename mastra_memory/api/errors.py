@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, TooManyFieldsSent
 from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions as drf
@@ -17,6 +17,7 @@ STATUSES: dict[type[Exception], int] = {
     ours.InvalidInput: 400,
     ours.MemoryNotConfigured: 400,
     ours.FeatureDisabled: 400,
+    TooManyFieldsSent: 400,
     ours.AccessDenied: 403,
     PermissionDenied: 403,
     ours.ThreadNotFound: 404,
@@ -29,7 +30,11 @@ STATUSES: dict[type[Exception], int] = {
     ours.EmbedderMismatch: 503,
     OperationalError: 503,
 }
-_WORDS = {Http404: "Not found", OperationalError: "The database cannot be reached"}
+_WORDS = {
+    TooManyFieldsSent: "Too many query parameters",
+    Http404: "Not found",
+    OperationalError: "The database cannot be reached",
+}
 
 
 def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:

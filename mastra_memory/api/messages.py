@@ -62,7 +62,7 @@ class MessageViewSet(MemoryViewSet):
         request=serializers.DeleteMessages,
         responses=doc.responses(answers.DeletedMessages),
     )
-    def delete(self, request: Request) -> HttpResponseBase:
+    def remove(self, request: Request) -> HttpResponseBase:
         """Delete messages by id; the answer counts those that existed."""
         memory = self.memory()
         ids = serializers.DeleteMessages.read(request.data)["messageIds"]

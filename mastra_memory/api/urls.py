@@ -47,7 +47,7 @@ _NETWORK = [
     _route(f"network/{_THREAD}/messages", MessageViewSet, "network-messages", get="list"),
     _route(f"network/{_THREAD}", ThreadViewSet, "network-thread", **_ONE),
     _route("network/save-messages", MessageViewSet, "network-save", post="save"),
-    _route("network/messages/delete", MessageViewSet, "network-delete", post="delete"),
+    _route("network/messages/delete", MessageViewSet, "network-delete", post="remove"),
 ]
 
 urlpatterns = [
@@ -80,7 +80,7 @@ urlpatterns = [
     _route(_THREAD, ThreadViewSet, "thread", **_ONE),
     _route("search", SearchViewSet, "search", get="list"),
     _route("save-messages", MessageViewSet, "save-messages", post="save"),
-    _route("messages/delete", MessageViewSet, "delete-messages", post="delete"),
+    _route("messages/delete", MessageViewSet, "delete-messages", post="remove"),
     _route(
         "observational-memory", ObservationalMemoryViewSet, "observational-memory", get="retrieve"
     ),

@@ -36,6 +36,12 @@ def path_of(key: str) -> tuple[str, str]:
     return method, path.replace("<thread>", "t")
 
 
+def methods_of(path: str) -> set[str]:
+    """What a path is served for."""
+    known = {method for method, other in map(path_of, ROUTES) if other == path}
+    return known | {"OPTIONS"} | ({"HEAD"} if "GET" in known else set())
+
+
 @pytest.mark.parametrize("key", POSTS)
 def test_body__what_is_no_json_object_is_400_on_every_route(api: Api, key: str) -> None:
     make_thread("r", "t", title="Kept")
@@ -143,8 +149,11 @@ def test_method__options_tell_and_others_are_405(api: Api, key: str) -> None:
     make_thread("r", "t", title="Kept")
     told = api.send("OPTIONS", path_of(key)[1])
     assert told.status == 200 and key.split(" ")[0] in told.headers["Allow"]
-    refused = api.send("PUT", path_of(key)[1], b"{}")
-    assert refused.status == 405 and refused.body["error"]
+    allowed = told.headers["Allow"].split(", ")
+    for method in {"POST", "PUT", "PATCH", "DELETE", "TRACE"} - set(allowed):
+        refused = api.send(method, path_of(key)[1], b'{"messageIds":["m"]}')
+        assert refused.status == 405 and refused.body["error"], method
+    assert sorted(allowed) == sorted(methods_of(path_of(key)[1]))
 
 
 @pytest.mark.parametrize("path", ["nothing", "Threads", "threads/", "", "threads/t/nothing/more"])
@@ -206,3 +215,8 @@ def test_agent__an_unknown_one_reads_from_the_storage_and_writes_nothing(
         assert agent.delete("threads/t").status == refusal
         search = {"searchQuery": "x", "resourceId": "r"}
         assert agent.get("search", search).status == refusal
+
+
+def test_query__more_parameters_than_django_reads_is_400(api: Api) -> None:
+    answer = api.get("threads", {f"p{number}": 1 for number in range(1_001)})
+    assert (answer.status, answer.body) == (400, {"error": "Too many query parameters"})
