@@ -148,6 +148,7 @@ class BulkActions:
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]
+            "is_nav_sidebar_enabled": False,
             "title": title,
             "label": label,
             "action": action,

@@ -48,7 +48,7 @@ class StateFilter(admin.SimpleListFilter):
 class EmbeddingRequestAdmin(ReadOnlyAdmin):
     """A row goes when its vectors are there."""
 
-    fields = readonly_fields = [
+    readonly_fields = [
         "message_id",
         "thread_link",
         "resource_id",
@@ -59,6 +59,7 @@ class EmbeddingRequestAdmin(ReadOnlyAdmin):
         "fault",
         "failed_at",
     ]
+    fields = tuple(readonly_fields)
     list_filter = [StateFilter]
     search_fields = ["=message__id", "=thread_id", "=resource_id"]
     search_help_text = _("The id of a message, a thread or a resource")

@@ -81,7 +81,8 @@ class FilterForm(forms.Form):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
+        super().__init__(*args, **kwargs)
+        self.label_suffix = ""
         people = [(str(user.pk), user.get_username()) for user in reviewers()]
         self._choose("assignee", [("me", _("me")), ("none", _("nobody")), *people])
         self._choose("tag", [(tag.name, tag.name) for tag in Tag.objects.all()])

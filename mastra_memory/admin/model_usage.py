@@ -29,7 +29,7 @@ class ModelUsageAdmin(ReadOnlyAdmin):
         "cost",
         "thread_link",
     ]
-    fields = readonly_fields = [
+    readonly_fields = [
         "thread_link",
         "resource_id",
         "purpose",
@@ -39,6 +39,7 @@ class ModelUsageAdmin(ReadOnlyAdmin):
         "cost",
         "created_at",
     ]
+    fields = tuple(readonly_fields)
     list_filter = ["purpose", "created_at"]
     search_fields = ["=thread__id", "=resource_id", "=model"]
     search_help_text = _("The id of a thread or a resource, or a model")

@@ -57,7 +57,6 @@ class Bar:
     y: float
     width: float
     height: float
-    tick: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +68,12 @@ class Chart:
     height: int
     top: str
     """What the highest bar means."""
+    labels: Sequence[str] = ()
+    """What stands beneath, at the beginning, in the middle and at the end."""
 
 
 def columns(values: Sequence[tuple[str, float]], *, width: int = 640, height: int = 140) -> Chart:
-    """Upright bars, one a day or so; every seventh is named."""
+    """Upright bars, one a day or so."""
     top = max((value for _label, value in values), default=0) or 1
     step = width / max(len(values), 1)
     bars = [
@@ -84,23 +85,23 @@ def columns(values: Sequence[tuple[str, float]], *, width: int = 640, height: in
             round(height - height * value / top, 1),
             round(max(step - 2, 1), 1),
             round(height * value / top, 1),
-            place % 7 == 0,
         )
         for place, (label, value) in enumerate(values)
     ]
-    return Chart(bars, width, height, _number(top))
+    named = [values[place][0] for place in (0, len(values) // 2, -1)] if values else []
+    return Chart(bars, width, height, _number(top), named)
 
 
 def rows(
-    values: Sequence[tuple[str, float, str]], *, top: float | None = None, width: int = 400
+    values: Sequence[tuple[str, float, str]], *, top: float | None = None, width: int = 100
 ) -> Chart:
     """Lying bars: label, value, and how the value is written."""
     most = top or max((value for _label, value, _shown in values), default=0) or 1
     bars = [
-        Bar(label, value, shown, 0, place * 26.0, round(width * value / most, 1), 18, True)
-        for place, (label, value, shown) in enumerate(values)
+        Bar(label, value, shown, 0, 0, round(width * value / most, 1), 18)
+        for label, value, shown in values
     ]
-    return Chart(bars, width, 26 * len(bars), _number(most))
+    return Chart(bars, width, 18, _number(most))
 
 
 def _number(value: float) -> str:

@@ -37,7 +37,7 @@ def figures_of(request: HttpRequest) -> dict[str, Any]:
         "resolved": pictures.columns([(_day(day), n) for day, n in found.resolved]),
         "statuses": pictures.rows(statuses),
         "people": pictures.rows(people),
-        "scores": pictures.rows(scores, top=1.0, width=200),
+        "scores": pictures.rows(scores, top=1.0),
         "median_time": spell(found.median_time) if found.median_time else "",
         "slow_time": spell(found.slow_time) if found.slow_time else "",
         "resolved_count": sum(n for _day_, n in found.resolved),

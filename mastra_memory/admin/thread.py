@@ -93,8 +93,11 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
         """The list; without any filter in the address, with the person's default view."""
         if redirect := view_bar.default_redirect(request):
             return redirect
-        rights = {"can_export": access.may(request.user, "export_thread")}
-        context = {**view_bar.context(request), **rights, **(extra_context or {})}
+        more = {
+            "can_export": access.may(request.user, "export_thread"),
+            "is_nav_sidebar_enabled": False,
+        }
+        context = {**view_bar.context(request), **more, **(extra_context or {})}
         return super().changelist_view(request, context)
 
     def action_checkbox(self, obj: Any) -> Any:

@@ -126,6 +126,7 @@ def test_screenshots(sign_in: SignIn, kind: str) -> None:
         "filters": f"{LIST}?status=resolved&tool_errors=yes",
         "conversation": f"{LIST}{TENT}/change/",
         "tool-error": f"{LIST}sample-webhook-signature/change/",
+        "delete": f"{LIST}{TENT}/delete/",
         "edit-message": f"{LIST}{TENT}/edit/message/?message={message.pk}",
         "edit-metadata": f"{LIST}{TENT}/edit/metadata/",
         "team": f"{LIST}team/",
@@ -135,6 +136,11 @@ def test_screenshots(sign_in: SignIn, kind: str) -> None:
     }
     for name, path in pages.items():
         assert lena.open(path).status == 200, path
+        if name == "conversation" and kind != "narrow":
+            lena.page.set_viewport_size({"width": 1360, "height": 1180})
+            _take(lena, name, kind)
+            lena.page.set_viewport_size(KINDS[kind]["viewport"])
+            continue
         _take(lena, name, kind)
     lena.open_thread(TENT)
     lena.page.get_by_role("button", name="Keyboard keys").click()
