@@ -322,3 +322,55 @@ def test_search__an_embedder_that_fails_is_told_by_meaning_and_not_missed_with_w
         answer = api.get("search", asked)
         assert (answer.status, list(answer.body)) == (status, ["error"])
         assert search(api, "tea", searchType="hybrid")["count"] == 1
+
+
+def test_search__a_transferred_thread_is_its_new_owners_and_nothing_is_embedded_anew(
+    api: Api,
+) -> None:
+    api = api.through("recaller")
+    with FakeEmbedder() as model:
+        say(api, "t", "alice", ["green tea"])
+        search(api, "tea", searchType="semantic")
+        assert api.post("threads/t/transfer", {"resourceId": "bob"}).status == 200
+        for kind in ("text", "semantic", "hybrid"):
+            assert search(api, "green tea", searchType=kind)["count"] == 0
+            assert search(api, "green tea", "bob", searchType=kind)["count"] == 1
+    assert model.texts == ["green tea"]
+
+
+def test_search__what_is_deleted_makes_room(api: Api) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", ["blue", "red"])
+    say(api, "u", "alice", ["blue as the sea"])
+
+    def best() -> list[str]:
+        found = search(api, "blue", searchType="semantic", limit=1)
+        return [hit["id"] for hit in found["results"]]
+
+    assert best() == ["t0"]
+    assert api.post("messages/delete", {"messageIds": ["t0"]}).status == 200
+    assert best() == ["u0"]
+    assert api.delete("threads/u").status == 200
+    assert best() == ["t1"]
+
+
+def test_search__an_edit_is_found_by_its_new_text(api: Api) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", ["blue", "red"])
+    assert search(api, "blue", searchType="semantic", limit=1)["results"][0]["id"] == "t0"
+    thread = {"threadId": "t", "resourceId": "alice", "role": "user"}
+    edited = [{"id": "t0", "content": "bicycle"} | thread, {"id": "t1", "content": "blue"} | thread]
+    assert api.post("save-messages", {"messages": edited}).status == 200
+    for kind in ("text", "semantic", "hybrid"):
+        assert search(api, "blue", searchType=kind, limit=1)["results"][0]["id"] == "t1"
+
+
+def test_search__a_clone_is_found_and_nothing_is_embedded_anew(api: Api) -> None:
+    api = api.through("recaller")
+    with FakeEmbedder() as model:
+        say(api, "t", "alice", ["green tea"])
+        search(api, "tea", searchType="semantic")
+        assert api.post("threads/t/clone", {"newThreadId": "copy"}).status == 200
+        found = search(api, "green tea", searchType="semantic")
+        assert {hit["threadId"] for hit in found["results"]} == {"t", "copy"}
+    assert model.texts == ["green tea"]

@@ -1,11 +1,16 @@
 """The queue of vectors to be made."""
 
+import uuid
+from threading import Event
+
 import pytest
+from django.db import transaction
 
 from mastra_memory import messages, threads
 from mastra_memory.embedding import indexing, requests
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding
 from mastra_memory.testing import FakeEmbedder
+from tests.concurrently import concurrently
 from tests.factories import a_message, make_thread, save, some_messages
 
 pytestmark = pytest.mark.django_db
@@ -56,6 +61,51 @@ def test_requests__follow_their_message() -> None:
     threads.delete_thread("t")
     assert asked() == []
     assert not MessageEmbedding.objects.exists()
+
+
+def test_vectors__go_with_their_message_in_one_transaction() -> None:
+    requests.ask(NEW)
+    with pytest.raises(RuntimeError), transaction.atomic():
+        messages.delete_messages(["m0"])
+        assert set(MessageEmbedding.objects.values_list("message_id", flat=True)) == {"m1"}
+        assert asked() == [("m1", NEW)]
+        raise RuntimeError
+    assert set(MessageEmbedding.objects.values_list("message_id", flat=True)) == {"m0", "m1"}
+    assert asked() == [("m0", NEW), ("m1", NEW)]
+
+
+def test_vectors__go_with_an_edit_in_one_transaction() -> None:
+    with pytest.raises(RuntimeError), transaction.atomic():
+        save([a_message(threads.get_thread("t"), "m0", text="other words")])
+        assert set(MessageEmbedding.objects.values_list("message_id", flat=True)) == {"m1"}
+        raise RuntimeError
+    assert set(MessageEmbedding.objects.values_list("message_id", flat=True)) == {"m0", "m1"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_take__what_another_is_taking_is_passed_by_without_waiting() -> None:
+    thread = make_thread("alice", "many")
+    drafts = messages.draft_messages(some_messages(thread, 9, prefix="x"))
+    messages.save_messages(drafts, embed_for=[NEW])
+    first_took, second_took = Event(), Event()
+
+    def first() -> list[str]:
+        with transaction.atomic():
+            taken = requests.take(NEW, uuid.uuid4(), 5)
+            first_took.set()
+            assert second_took.wait(timeout=20)  # the first still holds its rows
+        return [claimed.message_id for claimed in taken]
+
+    def second() -> list[str]:
+        assert first_took.wait(timeout=20)
+        taken = requests.take(NEW, uuid.uuid4(), 9)
+        second_took.set()
+        return [claimed.message_id for claimed in taken]
+
+    with FakeEmbedder():
+        one, two = concurrently(lambda act: act(), [first, second])
+    assert (len(one), len(two)) == (5, 4)
+    assert set(one) | set(two) == {f"x{n}" for n in range(9)}
 
 
 def test_vectors__follow_a_message_that_moves_to_another_thread() -> None:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import transaction
 
+from mastra_memory import sql
 from mastra_memory.embedding import indexing
 from mastra_memory.exceptions import AccessDenied, InvalidInput, ThreadNotFound
 from mastra_memory.memory import Memory
@@ -227,16 +229,34 @@ def test_recall__hybrid_finds_by_words_what_meaning_misses(
     assert recalled(memory, "umbrella", per_page=0, options=_top(1, 0, mode="hybrid")) == ["m7"]
 
 
-def test_recall__read_only_writes_nothing(memory: Memory, model: FakeEmbedder) -> None:
+@pytest.mark.parametrize("mode", ["vector", "hybrid"])
+def test_recall__read_only_writes_nothing(memory: Memory, model: FakeEmbedder, mode: str) -> None:
     indexing.embed_pending(seconds=60)
     say(memory, "u", ["flour again"])
     model.texts.clear()
     model.tokens_each = 7
     looking = Memory(options={**OPTIONS, "readOnly": True})
-    assert "m2" in recalled(looking, "flour")
+    with transaction.atomic():
+        sql.execute("SET TRANSACTION READ ONLY")
+        found = recalled(looking, "flour", options={"semanticRecall": {"mode": mode}})
+    assert "m2" in found
     assert (model.texts, model.queries) == ([], ["flour"])
     assert EmbeddingRequest.objects.count() == 1
     assert not ModelUsage.objects.exists()
+
+
+@pytest.mark.parametrize(("mode", "count"), [("vector", 5), ("hybrid", 9)])
+def test_recall__statements_do_not_grow(
+    memory: Memory, statements: Statements, mode: str, count: int
+) -> None:
+    say(memory, "long", [f"flour {n}" for n in range(60)])
+    indexing.embed_pending(seconds=60)
+    recalled(memory, "flour", options={"semanticRecall": {"mode": "hybrid"}})
+    for top_k in (1, 40):
+        chosen = {"semanticRecall": {"mode": mode, "topK": top_k}}
+        with statements() as sent:
+            recalled(memory, "flour", options=chosen)
+        assert len(sent) <= count
 
 
 def test_recall__tokens_of_the_query_are_told_and_kept(memory: Memory, model: FakeEmbedder) -> None:
