@@ -66,7 +66,7 @@ class HeuristicCounter:
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
-        return sum(_segment(segment) for segment in _SPLIT.split(text) if segment)
+        return sum(map(_segment, _SPLIT.split(text)))
 
     def message(self, role: str, content: Mapping[str, Any]) -> int:
         """Tokens of a message; content in format 2."""

@@ -17,7 +17,7 @@ from mastra_memory.embedding import embedder
 from mastra_memory.embedding.embedder import Vector
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 from mastra_memory.exceptions import EmbedderMismatch
-from mastra_memory.search import filters
+from mastra_memory.search import filters, scored
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.scored import Scored
 
@@ -30,8 +30,6 @@ MAX_SCAN_TUPLES = 40_000
 LOOK_COST = 11
 """What looking at one vector through the index costs, in comparisons of a vector one by one; to
 begin with a scan costs about as much as `EXACT_SEARCH_LIMIT` comparisons. As measured."""
-COUNTED = 10
-"""A scope is counted up to so many times that limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +44,8 @@ class Meaning:
     """See `filters`."""
     threshold: float | None = None
     """The least similarity that counts."""
+    messages: int = 0
+    """How many are in the scope at least, for all that is known; about as many as vectors."""
 
 
 def find_by_meaning(wanted: Meaning, *, limit: int, use_index: bool | None = None) -> list[Scored]:
@@ -56,10 +56,10 @@ def find_by_meaning(wanted: Meaning, *, limit: int, use_index: bool | None = Non
     """
     best: dict[str, Scored] = {}
     for vector in wanted.vectors if limit > 0 else ():
-        for scored in _nearest(wanted, vector, limit, use_index):
-            known = best.get(scored.id)
-            if known is None or known.score < scored.score:
-                best[scored.id] = scored
+        for one in _nearest(wanted, vector, limit, use_index):
+            known = best.get(one.id)
+            if known is None or known.score < one.score:
+                best[one.id] = one
     return sorted(best.values(), key=Scored.rank, reverse=True)[:limit]
 
 
@@ -76,30 +76,34 @@ def _nearest(wanted: Meaning, vector: Vector, limit: int, use_index: bool | None
 
 
 def _above(found: Sequence[Scored], least: float | None) -> list[Scored]:
-    return [scored for scored in found if least is None or scored.score >= least]
+    return [one for one in found if least is None or one.score >= least]
 
 
 def _index_pays(index: VectorIndex, wanted: Meaning, rows: int) -> bool:
     """Whether asking the index for so many rows is quicker than comparing the whole scope.
 
-    The rarer the scope is in the index, the more of the index is looked through in vain.
+    The rarer the scope is in the index, the more of the index is looked through in vain: with
+    `s` of the `n` vectors in the scope it pays where `limit + looks * n / s < s`. So the scope is
+    counted up to where that is sure, and no further.
     """
     limit = conf.app_settings().EXACT_SEARCH_LIMIT
     where = wanted.scope.condition("e")
+    looks = LOOK_COST * rows
     found = sql.row(
-        f"""SELECT count(*), (SELECT c.reltuples FROM pg_class c JOIN pg_index i
-                ON i.indexrelid = c.oid WHERE c.oid = to_regclass(%s) AND i.indisvalid)
-        FROM (SELECT 1 FROM {TABLE} e WHERE {index.condition} AND {where} LIMIT %s) AS e""",
-        [index.name, *where.params, COUNTED * limit + 1],
+        f"""SELECT index.size IS NOT NULL AND index.enough <= CASE
+            WHEN %s >= index.enough THEN %s ELSE (SELECT count(*) FROM (SELECT 1 FROM {TABLE} e
+                WHERE {index.condition} AND {where} LIMIT index.enough) AS e) END
+        FROM (SELECT size, CASE WHEN size IS NULL THEN 1 ELSE 1 + floor(greatest(
+                (%s + sqrt(%s + 4 * %s * size)) / 2, %s)) END::bigint AS enough
+            FROM (SELECT (SELECT greatest(c.reltuples, 0)::float8 FROM pg_class c
+                JOIN pg_index i ON i.indexrelid = c.oid
+                WHERE c.oid = to_regclass(%s) AND i.indisvalid) AS size) AS known) AS index""",
+        [
+            *(wanted.messages, wanted.messages, *where.params),
+            *(limit, limit * limit, looks, limit + looks, index.name),
+        ],
     )
-    assert found is not None
-    in_scope, indexed = found
-    if in_scope == 0:
-        _check_length(index, where)
-    if in_scope <= limit or indexed is None:
-        return False
-    looked_through = rows * max(indexed, in_scope) / in_scope
-    return bool(limit + LOOK_COST * looked_through < in_scope)
+    return bool(found and found[0])
 
 
 def _check_length(index: VectorIndex, where: sql.Where) -> None:
@@ -118,6 +122,8 @@ def _compare(index: VectorIndex, wanted: Meaning, vector: Vector, limit: int) ->
     rows = limit + PASSAGES
     while True:
         found, exhausted = _ask(index, wanted, vector, where, rows, exact=True)
+        if not found:
+            _check_length(index, where)
         if exhausted or len(found) >= limit:
             return found[:limit]
         rows *= 8
@@ -184,7 +190,7 @@ def _ask(
             WHERE m.id = e.message_id AND {chosen})"""
         params = chosen.params
     found = sql.rows(
-        f"""SELECT m.id, m.thread_id, m.created_at, m.sequence, {index.similarity("n.distance")}
+        f"""SELECT {scored.COLUMNS}, {index.similarity("n.distance")}
         FROM (SELECT e.message_id, {index.distance("e", exact=exact)} AS distance
             FROM {TABLE} e WHERE {index.condition} AND {where} {matching}
             ORDER BY distance LIMIT %s) AS n
@@ -194,6 +200,6 @@ def _ask(
     )
     best_first = sorted((Scored(*cells) for cells in found), key=Scored.rank, reverse=True)
     unique: dict[str, Scored] = {}
-    for scored in best_first:
-        unique.setdefault(scored.id, scored)
+    for one in best_first:
+        unique.setdefault(one.id, one)
     return list(unique.values()), len(found) < rows

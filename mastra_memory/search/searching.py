@@ -12,9 +12,10 @@ from mastra_memory.embedding.embedder import Embedded
 from mastra_memory.exceptions import EmbedderMismatch, ProviderRefused, ProviderUnavailable
 from mastra_memory.llm import usage
 from mastra_memory.models import ModelUsage
-from mastra_memory.search import filters, fusion, meaning, query, text
+from mastra_memory.search import filters, fusion, meaning, query, rarity, text
 from mastra_memory.search.meaning import Meaning
 from mastra_memory.search.query import WordQuery
+from mastra_memory.search.rarity import Rarity
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.scored import Scored
 
@@ -62,25 +63,32 @@ def find(search: Search, kind: Kind, *, limit: int) -> Found:
     with the nearest vectors. By meaning alone raises `ProviderUnavailable`, `ProviderRefused` and
     `EmbedderMismatch`; a search for both goes on with the words then.
     """
+    vectors_wait = search.catch_up and _catch_up(search, kind)
     if kind == "semantic":
-        near, tokens = _by_meaning(search, limit)
+        near, tokens = _by_meaning(search, limit, vectors_wait=vectors_wait)
         return Found(near, None, tokens)
     words = query.read(search.query, with_syntax=search.with_syntax)
     if kind == "text":
         return Found(_by_words(search, words, limit), words)
-    scored, tokens = _by_both(search, words, limit)
+    scored, tokens = _by_both(search, words, limit, vectors_wait=vectors_wait)
     return Found(scored, words, tokens)
 
 
-def _by_both(search: Search, words: WordQuery, limit: int) -> tuple[list[Scored], int]:
+def _by_both(
+    search: Search, words: WordQuery, limit: int, *, vectors_wait: bool
+) -> tuple[list[Scored], int]:
     if limit <= 0:
         return [], 0
+    is_named = search.scope.is_named
+    known = rarity.estimate(words.terms, search.scope) if is_named and words.terms else None
     try:
-        near, tokens = _by_meaning(search, max(limit, fusion.MEANINGS))
+        near, tokens = _by_meaning(
+            search, max(limit, fusion.MEANINGS), known, vectors_wait=vectors_wait
+        )
     except (ProviderUnavailable, ProviderRefused, EmbedderMismatch) as error:
         logger.warning("Only words are searched for: %s", error)
         near, tokens = [], 0
-    said = _by_words(search, words, max(limit, fusion.WORDS))
+    said = _by_words(search, words, max(limit, fusion.WORDS), known)
     if not (search.filter or words.demand):
         return fusion.fuse(said, near, limit=limit), tokens
     fused = fusion.fuse(said, near, limit=sys.maxsize)
@@ -98,20 +106,25 @@ def _allowed(search: Search, words: WordQuery, found: Sequence[Scored]) -> set[s
     return {message_id for (message_id,) in kept}
 
 
-def _by_words(search: Search, words: WordQuery, limit: int) -> list[Scored]:
-    if search.catch_up:
-        searchable.write_pending(search.scope.condition("m"))
-    return text.find_by_words(words, search.scope, limit=limit, matching=search.filter)
+def _by_words(
+    search: Search, words: WordQuery, limit: int, known: Rarity | None = None
+) -> list[Scored]:
+    return text.find_by_words(words, search.scope, limit=limit, matching=search.filter, known=known)
 
 
-def _by_meaning(search: Search, limit: int) -> tuple[list[Scored], int]:
+def _by_meaning(
+    search: Search, limit: int, known: Rarity | None = None, *, vectors_wait: bool
+) -> tuple[list[Scored], int]:
     model = conf.app_settings().EMBEDDER
     asked = jsontext.clean_text(search.query)
     cut = passages.cut(asked, embedder.get_embedder(model).passage_bytes)[:QUERY_PASSAGES]
     if not cut:
         return [], 0
-    if search.catch_up and search.scope.is_named:
-        _catch_up(model, search.scope)
+    if vectors_wait:
+        requests = search.scope.condition("r")
+        indexing.embed_batch(
+            model, limit=CATCH_UP_MESSAGES, scope=requests, timeout=CATCH_UP_SECONDS
+        )
     made = embedder.embed_query(model, cut)
     _record(model, made, search)
     wanted = Meaning(
@@ -120,20 +133,25 @@ def _by_meaning(search: Search, limit: int) -> tuple[list[Scored], int]:
         scope=search.scope,
         filter=search.filter,
         threshold=search.threshold,
+        messages=known.messages if known else 0,
     )
     return meaning.find_by_meaning(wanted, limit=limit), made.tokens
 
 
-def _catch_up(model: str, scope: SearchScope) -> None:
-    """Embed what was saved just now; what an embedder cannot do in time is the worker's."""
-    where = scope.condition("r")
-    pending = sql.row(
-        f"""SELECT 1 FROM mastra_memory_embeddingrequest r
-        WHERE {where} AND r.model = %s AND r.error = '' AND r.failed_at IS NULL LIMIT 1""",
-        [*where.params, model],
+def _catch_up(search: Search, kind: Kind) -> bool:
+    """Index what was saved just now, and tell whether vectors are waited for; one statement."""
+    requests, messages = search.scope.condition("r"), search.scope.condition("m")
+    waiting = sql.row(
+        f"""SELECT EXISTS (SELECT FROM mastra_memory_message m
+                WHERE m.search IS NULL AND {messages}),
+            EXISTS (SELECT FROM mastra_memory_embeddingrequest r
+                WHERE {requests} AND r.model = %s AND r.error = '' AND r.failed_at IS NULL)""",
+        [*messages.params, *requests.params, conf.app_settings().EMBEDDER],
     )
-    if pending:
-        indexing.embed_batch(model, limit=CATCH_UP_MESSAGES, scope=where, timeout=CATCH_UP_SECONDS)
+    assert waiting is not None
+    if waiting[0] and kind != "semantic":
+        searchable.write_pending(messages)
+    return bool(waiting[1] and search.scope.is_named)
 
 
 def _record(model: str, made: Embedded, search: Search) -> None:

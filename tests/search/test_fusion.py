@@ -23,7 +23,7 @@ def thread(db: None) -> StoredThread:
 
 def scored(**scores: float) -> list[Scored]:
     """Messages with these scores."""
-    return [Scored(k, "t", moment(int(k[1:])), int(k[1:]), s) for k, s in scores.items()]
+    return [Scored(k, moment(int(k[1:])).timestamp(), int(k[1:]), s) for k, s in scores.items()]
 
 
 def order(words: Sequence[Scored], meaning: Sequence[Scored], limit: int = 10) -> list[str]:

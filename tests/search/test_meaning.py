@@ -243,4 +243,4 @@ def test_find_by_meaning__hits_say_where_they_stand() -> None:
     store(make_thread("alice", "t"), {"one": at_angle(1.0)}, at=5)
     wanted = Meaning(model=MODEL, vectors=[NEAR], scope=SearchScope(resource_id="alice"))
     (scored,) = meaning.find_by_meaning(wanted, limit=1)
-    assert (scored.thread_id, scored.created_at) == ("t", moment(5))
+    assert scored.created == moment(5).timestamp()

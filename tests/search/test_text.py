@@ -2,6 +2,7 @@
 
 import pytest
 
+from mastra_memory import sql
 from mastra_memory.models import Thread
 from mastra_memory.search import query, text
 from mastra_memory.search.scope import SearchScope
@@ -149,9 +150,50 @@ def test_find_by_words__limit_zero_and_no_words_cost_nothing(statements: Stateme
     assert sent == []
 
 
-def test_find_by_words__one_statement(statements: Statements) -> None:
+def test_find_by_words__two_statements_one_for_a_single_word(statements: Statements) -> None:
     say("green tea", title="tea")
-    words = query.read("tea milk -cow")
-    with statements() as sent:
-        text.find_by_words(words, SearchScope(resource_id="alice"), limit=10)
-    assert len(sent) == 1
+    for words, count in (("tea milk -cow", 2), ("tea", 1)):
+        asked = query.read(words)
+        with statements() as sent:
+            text.find_by_words(asked, SearchScope(resource_id="alice"), limit=10)
+        assert len(sent) == count
+
+
+@pytest.fixture
+def long_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 messages that say `tea`, every third `milk` too, two `saffron`; few are candidates."""
+    fill(make_thread("alice", "t"), 300, text="tea")
+    for word, places in (("milk", range(0, 300, 3)), ("saffron", (7, 150))):
+        sql.execute(
+            """UPDATE mastra_memory_message SET text = text || ' ' || %s,
+                search = to_tsvector('simple', text || ' ' || %s) WHERE id = ANY(%s)""",
+            [word, word, [f"t:{place}" for place in places]],
+        )
+    monkeypatch.setattr(text, "ENOUGH", 1)
+    monkeypatch.setattr(text, "PLENTY", 40)
+    monkeypatch.setattr(text, "MAX_COMMON", 30)
+
+
+def test_find_by_words__in_a_long_scope_rare_words_bring_the_candidates(long_scope: None) -> None:
+    assert found("tea saffron", limit=1)[0] in {"t:7", "t:150"}
+    assert set(found("tea saffron", limit=2)) == {"t:7", "t:150"}
+    assert found("milk saffron tea", limit=1) == ["t:150"]  # a multiple of three
+
+
+def test_find_by_words__in_a_long_scope_common_words_find_the_newest(long_scope: None) -> None:
+    newest = [f"t:{place}" for place in range(299, 209, -1)]
+    assert set(found("tea milk", limit=40)) == {key for key in newest if int(key[2:]) % 3 == 0}
+    assert found("tea 299 zebra", limit=1) == ["t:299"]
+
+
+def test_find_by_words__in_a_long_scope_a_rare_word_is_found_however_old(
+    long_scope: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "ENOUGH", 100)
+    assert found("saffron milk tea", limit=2) == ["t:150", "t:7"]
+
+
+def test_find_by_words__in_a_long_scope_phrase_and_minus_hold(long_scope: None) -> None:
+    assert "t:150" not in found("saffron tea -milk", limit=40)
+    assert found("saffron tea -milk", limit=1) == ["t:7"]
+    assert len(found('"tea 7 saffron" milk', limit=40)) == 1

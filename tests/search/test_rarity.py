@@ -1,0 +1,55 @@
+"""How rare words are in a scope."""
+
+import pytest
+
+from mastra_memory import sql
+from mastra_memory.search import rarity
+from mastra_memory.search.scope import SearchScope
+from tests.conftest import Statements
+from tests.factories import fill, make_thread
+
+pytestmark = pytest.mark.django_db
+ALICE = SearchScope(resource_id="alice")
+
+
+def test_estimate__tells_common_words_from_rare_ones(statements: Statements) -> None:
+    fill(make_thread("alice", "t"), 1_000, text="tea")
+    fill(make_thread("bob", "u"), 500, text="coffee")
+    sql.execute(
+        """UPDATE mastra_memory_message SET search = search || to_tsvector('simple', 'milk')
+        WHERE thread_id = 't' AND sequence %% 4 = 0"""
+    )
+    with statements() as sent:
+        known = rarity.estimate(["'tea'", "'milk'", "'coffee'", "'999'"], ALICE)
+    assert len(sent) == 1
+    assert known.messages == 1_000
+    assert known.is_known
+    tea, milk, coffee, number = map(known.expected, range(4))
+    assert tea == 1_000
+    assert 150 < milk < 350
+    assert coffee == number
+    assert 0 < number < 10
+
+
+def test_estimate__of_a_thread() -> None:
+    fill(make_thread("alice", "t"), 200, text="tea")
+    fill(make_thread("alice", "u"), 200, text="coffee")
+    scope = SearchScope(thread_id="u", resource_id="alice")
+    known = rarity.estimate(["'tea'", "'coffee'"], scope)
+    assert (known.messages, known.holding[0], known.expected(1)) == (200, 0, 200)
+
+
+def test_estimate__a_sample_that_is_too_small_tells_nothing() -> None:
+    thread = make_thread("alice", "t")
+    assert not rarity.estimate(["'tea'"], ALICE).is_known
+    fill(thread, 500, text="tea")
+    sql.execute("UPDATE mastra_memory_message SET created_at = '2024-01-01'")
+    known = rarity.estimate(["'tea'"], ALICE)
+    assert known.messages == 500
+    assert not known.is_known
+
+
+def test_estimate__is_counted_no_further_than_need_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(make_thread("alice", "t"), 50)
+    monkeypatch.setattr(rarity, "COUNTED", 20)
+    assert rarity.estimate(["'tea'"], ALICE).messages == 20
