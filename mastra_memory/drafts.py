@@ -61,7 +61,7 @@ def _check_owners(messages: Sequence[Any]) -> None:
         raise InvalidInput(
             "All messages must have threadId and resourceId fields. "
             f"Found {len(faulty)} invalid message(s).",
-            [Issue(f"messages.{index}", "needs threadId and resourceId") for index in faulty],
+            (Issue(f"messages.{index}", "needs threadId and resourceId") for index in faulty),
         )
     owners: dict[Any, Any] = {}
     for index, message in enumerate(messages):

@@ -1,7 +1,11 @@
 """What can go wrong, one class a case; the message is a sentence a person can act on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
+
+MOST_ISSUES = 100
+"""So many faults of one input are told: a refusal is not to be much larger than the input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +23,9 @@ class MastraMemoryError(Exception):
 class InvalidInput(MastraMemoryError):
     """An input cannot be taken; `issues` says where and why. Nothing was changed."""
 
-    def __init__(self, message: str, issues: Sequence[Issue] = ()) -> None:
+    def __init__(self, message: str, issues: Iterable[Issue] = ()) -> None:
         super().__init__(message)
-        self.issues = tuple(issues)
+        self.issues = tuple(islice(issues, MOST_ISSUES))
 
 
 class ThreadNotFound(MastraMemoryError):

@@ -97,15 +97,12 @@ class MemoryViewSet(ViewSet):
 
     thread_kwarg: ClassVar[str] = "thread_id"
 
-    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
-        if request.META.get("HTTP_TRANSFER_ENCODING") and not request.META.get("CONTENT_LENGTH"):
-            _give_length(request)
-        return super().initialize_request(request, *args, **kwargs)
-
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         self.params = Params(request.query_params)
         self.caller = caller_of(request)
+        if request.META.get("HTTP_TRANSFER_ENCODING") and not request.META.get("CONTENT_LENGTH"):
+            _give_length(request._request)  # not before it is known who sends it
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return errors.handle

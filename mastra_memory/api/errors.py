@@ -1,6 +1,7 @@
 """Errors on the wire: one table from exceptions to statuses, one shape for all of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, TooManyFieldsSent
@@ -11,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from mastra_memory import exceptions as ours
-from mastra_memory.exceptions import Issue
+from mastra_memory.exceptions import MOST_ISSUES, Issue
 
 STATUSES: dict[type[Exception], int] = {
     ours.InvalidInput: 400,
@@ -50,7 +51,7 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
             set_rollback()
             body: dict[str, Any] = {"error": _WORDS.get(kind) or str(error) or "Access denied"}
             if isinstance(error, ours.InvalidInput) and error.issues:
-                body["issues"] = [_issue(issue) for issue in error.issues]
+                body["issues"] = _issues(error.issues)
             return Response(body, status=status)
     return None
 
@@ -64,12 +65,13 @@ def _of_framework(error: drf.APIException) -> Response:
     text = detail if isinstance(detail, str) else "Invalid request"
     body: dict[str, Any] = {"error": str(text)}
     if isinstance(error, drf.ValidationError):
-        body["issues"] = [_issue(issue) for issue in flatten(error.detail)]
+        body["issues"] = _issues(flatten(error.detail))
     return Response(body, status=error.status_code, headers=headers)
 
 
-def _issue(issue: Issue) -> dict[str, str]:
-    return {"field": issue.field, "message": issue.message}
+def _issues(issues: Iterable[Issue]) -> list[dict[str, str]]:
+    told = islice(issues, MOST_ISSUES)
+    return [{"field": issue.field, "message": issue.message} for issue in told]
 
 
 def flatten(detail: Any, path: str = "") -> Iterator[Issue]:

@@ -110,10 +110,28 @@ class UpdateThread(Body):
     resourceId = Text(required=False)
 
 
+@extend_schema_field({"type": "array", "items": {"type": "string"}})
+class TextList(serializers.Field):
+    """A list of texts, however long; the first that is none is told."""
+
+    default_error_messages = {"invalid": "expected a list"}
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        if not isinstance(data, list):
+            self.fail("invalid")
+        for index, item in enumerate(data):
+            if not isinstance(item, str):
+                raise serializers.ValidationError({str(index): ["expected text"]})
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class MessageFilterInput(Body):
     startDate = Moment(required=False, allow_null=True)
     endDate = Moment(required=False, allow_null=True)
-    messageIds = serializers.ListField(child=Text(), required=False)
+    messageIds = TextList(required=False)
 
 
 class CloneOptions(Body):
@@ -189,7 +207,7 @@ class RestoreWorkingMemory(Body):
 
 
 class ReadContext(Body):
-    newMessages = serializers.ListField(required=False)
+    newMessages = JsonList(required=False)
     resourceId = Text(required=False)
     memoryConfig = JsonObject(required=False)
 

@@ -220,3 +220,18 @@ def test_agent__an_unknown_one_reads_from_the_storage_and_writes_nothing(
 def test_query__more_parameters_than_django_reads_is_400(api: Api) -> None:
     answer = api.get("threads", {f"p{number}": 1 for number in range(1_001)})
     assert (answer.status, answer.body) == (400, {"error": "Too many query parameters"})
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("save-messages", {"messages": [0] * 5_000}),
+        ("messages/delete", {"messageIds": [0] * 5_000}),
+        ("threads/t/clone", {"options": {"messageFilter": {"messageIds": [0] * 5_000}}}),
+        ("threads/t/context", {"newMessages": [0] * 5_000}),
+    ],
+)
+def test_body__a_list_of_many_faults_gets_a_short_refusal(api: Api, path: str, body: Any) -> None:
+    make_thread("r", "t")
+    answer = api.post(path, body)
+    assert 1 <= len(fields_of(answer)) <= 100 and len(answer.raw) < 10_000

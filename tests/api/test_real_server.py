@@ -33,6 +33,7 @@ def test_server__takes_refuses_and_finds(server: RealServer) -> None:
     """One server for many questions, since it takes seconds to start."""
     bodies_without_a_length(server)
     bodies_too_large(server)
+    bodies_of_nobody(server)
     paths_that_clients_send(server)
     pairs_of_parallel_clients(server)
 
@@ -55,6 +56,17 @@ def bodies_too_large(server: RealServer) -> None:
         assert status == 413 and str(LIMIT) in json.loads(raw)["error"]
     status, raw = server.send("POST", f"threads{AGENT}", {"resourceId": "r", "threadId": "after"})
     assert status == 200, raw
+
+
+def bodies_of_nobody(server: RealServer) -> None:
+    """A caller who is not known gets the answer before the body is there."""
+    client = server.connect()
+    client.putrequest("POST", f"/api/memory/threads{AGENT}")
+    for name, value in (("Transfer-Encoding", "chunked"), ("Content-Type", "application/json")):
+        client.putheader(name, value)
+    client.endheaders(b"1\r\n{\r\n")
+    assert client.getresponse().status == 401
+    client.close()
 
 
 def paths_that_clients_send(server: RealServer) -> None:
