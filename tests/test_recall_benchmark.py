@@ -89,3 +89,4 @@ def test_fill__messages_and_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latency, "ROUNDS", 4)
     assert set(latency.of_recall(["a", "b"])) == {"p50", "p95"}
     assert latency.hits(["a", "b"]) == [4, 4, 4, 4]
+    assert set(latency.of_context("a", mode="hybrid")) == {"p50", "p95", "embedding"}

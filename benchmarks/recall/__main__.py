@@ -1,9 +1,9 @@
 """Run the recall benchmark and print its tables; BENCH_JSON names a file for the figures.
 
-RECALL_ONLY names parts (quality, latency, filtered, indexing, mastra; default: all), LOCOMO the
-folder of the LoCoMo data set, PEER_DIR where the reference server is, PEER_SIZES how many messages
-are compared side by side (default: 20000 200000). RECALL_EMBEDDER measures the quality, and only
-that, with another embedder: `sentence-transformers//folder/of/a/model`.
+RECALL_ONLY names parts (quality, context, latency, filtered, indexing, mastra; default: all),
+LOCOMO the folder of the LoCoMo data set, PEER_DIR where the reference server is, PEER_SIZES how
+many messages are compared side by side (default: 20000 200000). RECALL_EMBEDDER measures the
+quality, and only that, with another embedder: `sentence-transformers//folder/of/a/model`.
 """
 
 import json
@@ -17,11 +17,12 @@ from typing import Any
 from tests import servers
 from tests.servers import say
 
-PARTS = ("quality", "latency", "filtered", "indexing", "mastra")
+PARTS = ("quality", "context", "latency", "filtered", "indexing", "mastra")
 SETTINGS = "benchmarks.recall.settings"
 LARGE = [("big", 50_000), *((f"mid{n}", 10_000) for n in range(10))]
 SMALL = [(f"small{n:02d}", 1_000) for n in range(50)]
 INDEXED = 20_000
+LONG_THREAD = 20_000
 PEER_SIZES = "20000 200000"
 PEER_RESOURCES = 20
 
@@ -74,6 +75,8 @@ def _measure(chosen: list[str], var_dir: Path, scratch: Path) -> Figures:
     figures: Figures = {}
     if "quality" in chosen:
         figures |= _quality()
+    if "context" in chosen:
+        figures["context_ms"] = _contexts()
     if {"latency", "filtered", "indexing"} & set(chosen):
         figures |= _large(chosen)
     if "mastra" in chosen:
@@ -106,6 +109,20 @@ def _embedder() -> str:
     from mastra_memory import conf
 
     return conf.app_settings().EMBEDDER
+
+
+def _contexts() -> Figures:
+    from benchmarks.recall import filling, latency
+    from mastra_memory.embedding.vector_index import VectorIndex
+
+    filling.clear()
+    filling.fill([("long", LONG_THREAD)], per_thread=LONG_THREAD)
+    found = {f"{mode}, no index": latency.of_context("long", mode=mode) for mode in latency.MODES}
+    VectorIndex.of("local/wordllama", 256).build()
+    found |= {f"{mode}, index": latency.of_context("long", mode=mode) for mode in latency.MODES}
+    say(f"context of a thread of {LONG_THREAD} messages, milliseconds")
+    _table(found)
+    return found
 
 
 def _large(chosen: list[str]) -> Figures:

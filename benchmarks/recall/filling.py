@@ -14,9 +14,11 @@ from mastra_memory.embedding import embedder
 BATCH = 5_000
 
 
-def fill(sizes: Sequence[tuple[str, int]], *, with_vectors: bool = True) -> int:
+def fill(
+    sizes: Sequence[tuple[str, int]], *, with_vectors: bool = True, per_thread: int = 50
+) -> int:
     """Store the messages of `talk`, with vectors of the embedder in use. Returns how many."""
-    rows = talk.messages(sizes)
+    rows = talk.messages(sizes, per_thread)
     total = 0
     while batch := list(islice(rows, BATCH)):
         _store(batch)

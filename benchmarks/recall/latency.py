@@ -15,6 +15,7 @@ from mastra_memory.search.scope import SearchScope
 
 WARM_UP, ROUNDS = 20, 200
 RECALL: Mapping[str, Any] = {"semanticRecall": {"topK": 4, "messageRange": 1}}
+MODES = ("vector", "hybrid")
 HITS: Mapping[str, Any] = {"semanticRecall": {"topK": 4, "messageRange": 0}}
 
 Figures = dict[str, float]
@@ -31,6 +32,24 @@ def of_recall(resources: Sequence[str], *, mode: str = "vector") -> Figures:
         )
 
     return _timed(recall)
+
+
+def of_context(resource: str, *, mode: str) -> Figures:
+    """Milliseconds of a context of the resource's first thread, and of the query's embedding."""
+    recall = {**RECALL["semanticRecall"], "mode": mode}
+    options = {"lastMessages": 20, "workingMemory": {"enabled": True}, "semanticRecall": recall}
+    memory = Memory(options=options)
+    thread = f"{resource}-0"
+    memory.update_working_memory(thread, "name: Ann", resource_id=resource)
+    model = conf.app_settings().EMBEDDER
+
+    def build(number: int) -> None:
+        memory.context(thread, resource_id=resource, new_messages=talk.question(number))
+
+    def embed(number: int) -> None:
+        embedder.embed_query(model, [talk.question(-1 - number)])
+
+    return {**_timed(build), "embedding": _timed(embed)["p95"]}
 
 
 def of_search(resources: Sequence[str], kind: Any) -> Figures:

@@ -72,4 +72,4 @@ def _neighbours(message_ids: Sequence[str]) -> list[tuple[str, Scored]]:
         WHERE one.id = ANY(%s)""",
         [list(message_ids)],
     )
-    return [(row[0], Scored(*row[1:], 0.0)) for row in found]
+    return [(row[0], Scored(row[1], row[2], row[3], 0.0)) for row in found]

@@ -284,18 +284,20 @@ def test_context__without_any_feature_there_is_no_system_text() -> None:
 
 
 @pytest.mark.django_db
-def test_context__statements_whatever_the_length(statements: Any) -> None:
+@pytest.mark.parametrize(("mode", "count"), [("vector", 6), ("hybrid", 10)])
+def test_context__statements_whatever_the_length(statements: Any, mode: str, count: int) -> None:
     thread = make_thread("ann", "t")
     fill(thread, 2_000)
-    memory = Memory(options={**ALL, "lastMessages": 20})
+    recall = {**ALL["semanticRecall"], "mode": mode}
+    memory = Memory(options={**ALL, "semanticRecall": recall, "lastMessages": 20})
     memory.update_working_memory("t", "name: Ann")
     said = a_message(make_thread("ann", "o"), text="Message 7 was about my cat")
     memory.save_messages([said])
-    memory.context("t", new_messages="Message 7")  # what waits to be embedded is, once
+    memory.context("t", new_messages="Message 7 cat")  # what waits to be embedded is, once
     with statements() as sent:
-        shown = memory.context("t", resource_id="ann", new_messages="Message 7")
+        shown = memory.context("t", resource_id="ann", new_messages="Message 7 cat")
     assert "remembered" in kinds(shown)
-    assert len(sent) == 6, sent
+    assert len(sent) == count, sent
     plain = Memory(options={**WM, "lastMessages": 20})
     with statements() as sent:
         plain.context("t", resource_id="ann", new_messages="Message 7")

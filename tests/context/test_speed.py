@@ -15,8 +15,12 @@ from tests.factories import fill, make_thread
 
 MESSAGES = 20_000
 ROUNDS = 60
-BOUND = 0.025
-"""Seconds at the 95th percentile, beyond what embedding the query takes."""
+BOUNDS = {"vector": 0.025, "hybrid": 0.050}
+"""Seconds of work at the 95th percentile, beyond what embedding the query takes.
+
+A loaded machine works at half its speed. What the clock says on a quiet one, `python -m
+benchmarks.recall` tells.
+"""
 OPTIONS: dict[str, Any] = {
     "lastMessages": 20,
     "workingMemory": {"enabled": True},
@@ -48,9 +52,10 @@ def _seconds(spent: Path) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mode", BOUNDS)
 @pytest.mark.django_db(transaction=True)
 def test_context__of_twenty_thousand_messages_is_quick(
-    memory_settings: Callable[..., None],
+    memory_settings: Callable[..., None], mode: str
 ) -> None:
     memory_settings()
     thread = make_thread("ann", "t")
@@ -74,7 +79,8 @@ def test_context__of_twenty_thousand_messages_is_quick(
     sql.execute("ANALYZE")
     index = VectorIndex.of(model, len(embedder.embed_query(model, ["x"]).vectors[0]))
     index.build()
-    memory = Memory(options=OPTIONS)
+    recall = {**OPTIONS["semanticRecall"], "mode": mode}
+    memory = Memory(options={**OPTIONS, "semanticRecall": recall})
     memory.update_working_memory("t", "name: Ann")
     queries = [f"What did we say about {TOPICS[n % len(TOPICS)]} {n}?" for n in range(ROUNDS)]
 
@@ -85,4 +91,4 @@ def test_context__of_twenty_thousand_messages_is_quick(
     taken = p95_of(ask, queries)
     assert len(memory.context("t", new_messages=queries[0]).messages) > 20
     index.drop()
-    assert taken < BOUND + embedding, f"{taken * 1000:.1f} ms"
+    assert taken < BOUNDS[mode] + embedding, f"{taken * 1000:.1f} ms"
