@@ -127,7 +127,13 @@ class FunctionEmbedder:
         return Embedded(self.function(list(texts)))
 
 
-def embed_passages(model: str, texts: Sequence[str], *, timeout: float | None = None) -> Embedded:
+def embed_passages(
+    model: str,
+    texts: Sequence[str],
+    *,
+    timeout: float | None = None,
+    after_batch: Callable[[], None] = lambda: None,
+) -> Embedded:
     """Vectors of any number of texts, in batches; tries again where that may help.
 
     With `timeout` there is one attempt that may take so long. Raises `ProviderUnavailable` and
@@ -141,6 +147,7 @@ def embed_passages(model: str, texts: Sequence[str], *, timeout: float | None = 
         made = _embed(embedder, model, batch, query=False, timeout=timeout)
         vectors += list(made.vectors)
         tokens += made.tokens
+        after_batch()
     return Embedded(vectors, tokens)
 
 

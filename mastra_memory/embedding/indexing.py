@@ -83,7 +83,7 @@ def embed_batch(
     taken = requests.take(model, claim, limit, scope)
     if not taken:
         return 0, 0
-    made, refused = _embed(model, taken, timeout)
+    made, refused = _embed(model, taken, timeout, _Hold(model, claim, taken))
     stored = _store(model, claim, made) if made else []
     for one, reason in refused:
         requests.put_back(claim, [one.message_id], reason)
@@ -93,8 +93,23 @@ def embed_batch(
     return len(taken), len(stored)
 
 
+class _Hold:
+    """Keeps hold of what was taken while that takes longer than one call of the embedder."""
+
+    def __init__(self, model: str, claim: uuid.UUID, taken: Sequence[Claimed]) -> None:
+        self.model = model
+        self.claim = claim
+        self.message_ids = [one.message_id for one in taken]
+        self.said_at = time.monotonic()
+
+    def __call__(self) -> None:
+        if time.monotonic() - self.said_at > requests.MARGIN / 2:
+            requests.keep(self.model, self.claim, self.message_ids)
+            self.said_at = time.monotonic()
+
+
 def _embed(
-    model: str, taken: Sequence[Claimed], timeout: float | None
+    model: str, taken: Sequence[Claimed], timeout: float | None, hold: _Hold
 ) -> tuple[list[Made], list[Refusal]]:
     """The vectors of the messages, and those for which there are none, with the reason.
 
@@ -105,14 +120,16 @@ def _embed(
     cut = [passages.cut(one.text, limit) for one in taken]
     try:
         texts = [passage for found in cut for passage in found]
-        made = embedder.embed_passages(model, texts, timeout=timeout)
+        made = embedder.embed_passages(model, texts, timeout=timeout, after_batch=hold)
     except ProviderUnavailable as error:
         return [], [(one, str(error)) for one in taken]
     except ProviderRefused as error:
         if len(taken) == 1 or not _takes_anything(model, timeout):
             return [], [(one, str(error)) for one in taken]
         middle = len(taken) // 2
-        first, second = (_embed(model, half, timeout) for half in (taken[:middle], taken[middle:]))
+        hold()
+        halves = (taken[:middle], taken[middle:])
+        first, second = (_embed(model, half, timeout, hold) for half in halves)
         return first[0] + second[0], first[1] + second[1]
     vectors = iter(made.vectors)
     sizes = [sum(map(len, found)) for found in cut]

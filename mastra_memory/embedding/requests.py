@@ -39,12 +39,9 @@ def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = Non
     With `scope` (on `r`) take what is asked for there, due or taken by another, but nothing that
     failed before.
     """
-    known = conf.app_settings()
-    calls = 1 if embedder.get_embedder(model).is_local else 1 + len(embedder.RETRY_AFTER)
-    seconds = known.EMBEDDER_TIMEOUT * calls + MARGIN
     where = scope or sql.Where()
     where.add("r.error = ''" if scope else "r.due_at <= clock_timestamp() + interval '1 ms'")
-    where.add("r.attempts < %s", known.EMBEDDER_ATTEMPTS)
+    where.add("r.attempts < %s", conf.app_settings().EMBEDDER_ATTEMPTS)
     found = sql.rows(
         # Materialized: as a plain subquery it may run once a row, and take more than the limit.
         f"""WITH taken AS MATERIALIZED (
@@ -56,9 +53,25 @@ def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = Non
         FROM mastra_memory_message m, taken
         WHERE m.id = q.message_id AND q.id = taken.id
         RETURNING m.id, m.thread_id, m.text, sha256(convert_to(m.text, 'UTF8'))""",
-        [model, *where.params, limit, claim, seconds],
+        [model, *where.params, limit, claim, _seconds(model)],
     )
     return [Claimed(*cells) for cells in found]
+
+
+def keep(model: str, claim: uuid.UUID, message_ids: Sequence[str]) -> None:
+    """Say that these are still worked on: nobody else takes them for another while."""
+    sql.execute(
+        """UPDATE mastra_memory_embeddingrequest
+        SET due_at = clock_timestamp() + make_interval(secs => %s)
+        WHERE message_id = ANY(%s) AND claim = %s""",
+        [_seconds(model), list(message_ids), claim],
+    )
+
+
+def _seconds(model: str) -> float:
+    """For how long something is taken: while the embedder may be busy with one batch."""
+    calls = 1 if embedder.get_embedder(model).is_local else 1 + len(embedder.RETRY_AFTER)
+    return conf.app_settings().EMBEDDER_TIMEOUT * calls + MARGIN
 
 
 def put_back(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:

@@ -346,6 +346,34 @@ def test_embed_pending__two_at_once_never_embed_the_same_message() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_embed_pending__what_takes_long_is_not_taken_by_another_meanwhile(
+    memory_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "MARGIN", 1.0)
+    memory_settings(EMBEDDER_TIMEOUT=1.0)
+
+    class Slow(FakeEmbedder):
+        batch_size = 1
+
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+            time.sleep(0.8)
+            return super().embed(texts, query=query, timeout=timeout)
+
+    def take_over() -> int:
+        found = 0
+        for _ in range(14):
+            time.sleep(0.2)
+            found += len(requests.take(MODEL, uuid.uuid4(), 10))
+        return found
+
+    save(some_messages(make_thread("alice", "t"), 4))
+    with Slow() as model:
+        done, taken_over = concurrently(lambda act: act(), [embed, take_over])
+    assert (done, taken_over) == (4, 0)
+    assert len(model.texts) == 4
+
+
+@pytest.mark.django_db(transaction=True)
 def test_embed_pending__a_message_that_is_being_edited_is_left_for_later(
     model: FakeEmbedder,
 ) -> None:
