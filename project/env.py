@@ -2,12 +2,15 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
+import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off", ""}
+DATABASE_FORM = "postgresql://user:password@host:5432/name"
 
 
 def flag(name: str, default: bool) -> bool:
@@ -47,6 +50,35 @@ def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
     if name not in os.environ:
         return list(default)
     return [word.strip() for word in os.environ[name].split(",") if word.strip()]
+
+
+def is_production() -> bool:
+    """Tell whether DJANGO_ENV says so, or without it `DEBUG=0`; a word misspelt is an error."""
+    named = os.environ.get("DJANGO_ENV")
+    if named is None:
+        return not flag("DEBUG", True)
+    if (name := named.strip().lower()) not in ("production", "development", ""):
+        raise ImproperlyConfigured(f"DJANGO_ENV must be production or development, not {named!r}.")
+    return name == "production"
+
+
+def database(engine: str) -> dict[str, Any] | None:
+    """Read DATABASE_URL, None when it is not set. No error shows the password in it."""
+    url = os.environ.get("DATABASE_URL", "").strip()
+    if not url:
+        return None
+    if url.partition("://")[0] not in ("postgresql", "postgres"):
+        raise ImproperlyConfigured(f"DATABASE_URL must look like {DATABASE_FORM}.")
+    try:
+        found: dict[str, Any] = dict(dj_database_url.parse(url, engine=engine))
+    except ValueError:
+        raise ImproperlyConfigured(
+            f"DATABASE_URL cannot be read. It must look like {DATABASE_FORM}; "
+            "signs like @ / : # % in the password are percent-encoded."
+        ) from None
+    if not found["NAME"]:
+        raise ImproperlyConfigured(f"DATABASE_URL names no database; write {DATABASE_FORM}.")
+    return found
 
 
 def secret_key(var_dir: Path, *, production: bool) -> str:

@@ -4,17 +4,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
-
 from project import embedded, env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(os.environ.get("MASTRA_VAR_DIR") or BASE_DIR / "var").resolve()
 
 # Development unless told otherwise: DJANGO_ENV=production and DEBUG=0 both mean production.
-PRODUCTION = os.environ.get("DJANGO_ENV", "").lower() == "production" or (
-    "DJANGO_ENV" not in os.environ and not env.flag("DEBUG", True)
-)
+PRODUCTION = env.is_production()
 DEBUG = env.flag("DEBUG", not PRODUCTION)
 SECRET_KEY = env.secret_key(VAR_DIR, production=PRODUCTION)
 ALLOWED_HOSTS = env.words(
@@ -70,10 +66,9 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # Database: the one named by DATABASE_URL, else a PostgreSQL of our own, started by the first
 # connection and stopped with the last process that used it.
-if os.environ.get("DATABASE_URL"):
-    DATABASES: dict[str, Any] = {"default": dj_database_url.config(engine="project.postgres")}
-else:
-    DATABASES = {"default": embedded.database_settings(VAR_DIR)}
+DATABASES: dict[str, Any] = {
+    "default": env.database("project.postgres") or embedded.database_settings(VAR_DIR)
+}
 DATABASES["default"] |= {
     "CONN_MAX_AGE": env.number("CONN_MAX_AGE", 600),
     "CONN_HEALTH_CHECKS": True,

@@ -153,6 +153,14 @@ def test_serve__a_taken_port_is_said_plainly(tmp_path: Path) -> None:
     assert not (tmp_path / "postgres").exists()
 
 
+@pytest.mark.parametrize("port", ["0", "-1", "65536", "99999"])
+def test_serve__a_port_that_cannot_be_is_said_plainly(tmp_path: Path, port: str) -> None:
+    done = manage(tmp_path, "serve", PORT=port)
+    assert done.returncode != 0
+    assert done.stderr.strip() == (f"CommandError: A port is a number from 1 to 65535, not {port}.")
+    assert not (tmp_path / "postgres").exists()
+
+
 def test_serve__an_unreachable_database_is_said_plainly(tmp_path: Path) -> None:
     url = "postgresql://nobody@127.0.0.1:1/nothing"
     done = manage(tmp_path, "serve", PORT=str(free_port()), DATABASE_URL=url)

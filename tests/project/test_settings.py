@@ -93,3 +93,24 @@ def test_check__starts_no_database(tmp_path: Path) -> None:
     assert manage(tmp_path, "check").returncode == 0
     assert manage(tmp_path, "help").returncode == 0
     assert not (tmp_path / "postgres").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("DJANGO_ENV", "prod", "DJANGO_ENV must be production or development, not 'prod'."),
+        ("DATABASE_URL", "nonsense", "DATABASE_URL must look like postgresql://"),
+        ("DATABASE_URL", "mysql://me:secret@db/memory", "DATABASE_URL must look like postgresql:"),
+        ("DATABASE_URL", "sqlite:///memory.db", "DATABASE_URL must look like postgresql://"),
+        ("DATABASE_URL", "postgresql://me:secret@db:port/memory", "DATABASE_URL cannot be read."),
+        ("DATABASE_URL", "postgresql://me:secret@[db/memory", "DATABASE_URL cannot be read."),
+        ("DATABASE_URL", "postgresql://me:secret@db/", "DATABASE_URL names no database;"),
+    ],
+)
+def test_settings__a_misspelt_variable_is_one_clear_error(
+    tmp_path: Path, name: str, value: str, said: str
+) -> None:
+    done = manage(tmp_path, "check", **{name: value})
+    assert done.returncode != 0
+    assert done.stderr.startswith(f"Error: {said}") and "\n" not in done.stderr.strip()
+    assert "secret" not in done.stderr

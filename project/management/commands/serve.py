@@ -123,6 +123,8 @@ def granian(options: dict[str, Any]) -> list[str]:
 
 def refuse_taken_port(host: str, port: int) -> None:
     """Raise `CommandError` where we could not listen."""
+    if not 0 < port < 65_536:
+        raise CommandError(f"A port is a number from 1 to 65535, not {port}.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
