@@ -38,7 +38,7 @@ def build(
     log = record.active_observations if record else ""
     blocks = [
         _text_block("working_memory", _working_memory(options, head)),
-        _text_block("observations", rendering.observations(log)),
+        _text_block("observations", rendering.observations(log, head.observed)),
         _text_block("remembered", rendering.other_conversations(others)),
         _message_block("history", remembering.presentable(options, shown, new_messages)),
         _message_block("new", new_messages),

@@ -1,11 +1,12 @@
 """What a context remembers of its own thread: unobserved, within the tokens, or the last."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from mastra_memory import calls, jsontext, sql
+from mastra_memory import calls, jsontext, sql, times
 from mastra_memory.exceptions import AccessDenied, MastraMemoryError
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.options import MemoryOptions
@@ -25,6 +26,8 @@ class Head:
     exists: bool
     cursor_json: str | None
     working_memory: str | None
+    observed_json: str | None = None
+    """What the Observer left in the thread's metadata."""
 
     @staticmethod
     def read(options: MemoryOptions, thread_id: str, resource_id: str | None) -> "Head":
@@ -33,18 +36,38 @@ class Head:
         if not by_thread:
             join = "w.resource_id = coalesce(t.resource_id, g.resource) AND w.thread_id IS NULL"
         found = sql.row(
-            f"""SELECT t.resource_id, (t.metadata -> '{newest.CURSOR_KEY}')::text, w.content
+            f"""SELECT t.resource_id, (t.metadata -> '{newest.CURSOR_KEY}')::text, w.content,
+                (t.metadata #> '{{mastra,om}}')::text
             FROM (SELECT %s::text AS id, %s::text AS resource) g
             LEFT JOIN mastra_memory_thread t ON t.id = g.id
             LEFT JOIN mastra_memory_workingmemory w ON {join}""",
             [jsontext.clean_text(thread_id), resource_id and jsontext.clean_text(resource_id)],
         )
         assert found is not None
-        owner, cursor_json, content = found
+        owner, cursor_json, content, observed_json = found
         if owner is not None and resource_id is not None and owner != resource_id:
             raise AccessDenied
         named = owner or resource_id or thread_id
-        return Head(thread_id, named, owner is not None, cursor_json, content)
+        return Head(thread_id, named, owner is not None, cursor_json, content, observed_json)
+
+    @property
+    def observed(self) -> Mapping[str, Any]:
+        """Hints of the Observer, and the thread's own cursor; empty where there are none."""
+        found = jsontext.loads(self.observed_json.encode()) if self.observed_json else None
+        return found if isinstance(found, Mapping) else {}
+
+    def observed_until(self, record: ObservationalRecord) -> datetime | None:
+        """Messages up to then are in the observations; None where none are.
+
+        A record about a resource says how far the newest of its threads was observed. How far
+        this one was, the thread says itself.
+        """
+        if record.scope == Scope.THREAD:
+            return record.last_observed_at
+        try:
+            return times.parse(self.observed.get("lastObservedAt"))
+        except ValueError:
+            return None
 
     def cursor(self, options: MemoryOptions) -> Cursor | None:
         """Up to where the history was left out before, under the same limits."""
@@ -64,8 +87,9 @@ def history(
     if not head.exists:
         return []
     if record is not None:
-        since = record.last_observed_at
-        return newest.read_newest(head.thread_id, None, since=since, without=without)[::-1]
+        since = head.observed_until(record)
+        known = {*without, *(record.observed_message_ids or ())}
+        return newest.read_newest(head.thread_id, None, since=since, without=known)[::-1]
     if options.history_off:
         return []
     if options.message_history is None:
