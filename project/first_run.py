@@ -2,12 +2,35 @@
 
 import secrets
 import string
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.contrib.auth import get_user_model
+from django.db import connection
 
 ADMINISTRATOR = "admin"
 PASSWORD_LENGTH = 16
 PASSWORD_ALPHABET = string.ascii_letters + string.digits
+PREPARING = 7_305_804_385
+"""The number of the lock that whoever prepares the database holds."""
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """A block that one process at a time enters, of all that use the database."""
+    holder = connection.copy()  # the connection itself is in the hands of the block
+    try:
+        holder.set_autocommit(False)
+        with holder.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PREPARING])
+        yield
+    finally:
+        holder.close()
+
+
+def has_users() -> bool:
+    """Tell whether anybody has an account, which after the first run is always so."""
+    return get_user_model()._default_manager.exists()
 
 
 def find_administrator() -> str | None:

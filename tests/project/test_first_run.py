@@ -17,9 +17,9 @@ def test_create_administrator__the_password_opens_the_door() -> None:
 
 
 def test_find_administrator__none_before_the_first_run() -> None:
-    assert first_run.find_administrator() is None
+    assert first_run.find_administrator() is None and not first_run.has_users()
     User.objects.create_user("alice")
-    assert first_run.find_administrator() is None
+    assert first_run.find_administrator() is None and first_run.has_users()
 
 
 def test_find_administrator__anybody_elses_superuser_counts() -> None:

@@ -23,6 +23,10 @@ from tests.project.commands import ROOT, environment, manage
 pytestmark = pytest.mark.slow
 LOGIN = re.compile(r"as admin with password (\S+) ")
 WAIT = 90.0
+SWITCH_OFF = """
+from django.contrib.auth.models import User
+User.objects.update(is_active=False)
+"""
 
 
 def free_port() -> int:
@@ -34,11 +38,11 @@ def free_port() -> int:
 class Service:
     """A running `manage.py serve`."""
 
-    def __init__(self, var_dir: Path, port: int) -> None:
+    def __init__(self, var_dir: Path, port: int, log: str) -> None:
         self.var_dir = var_dir
         self.base = f"http://127.0.0.1:{port}"
         self.output = ""
-        self.log = var_dir.with_suffix(".log").open("w+")
+        self.log = var_dir.with_suffix(f".{log}.log").open("w+")
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "serve"],
             cwd=ROOT,
@@ -69,9 +73,9 @@ class Service:
 
 
 @contextmanager
-def serve(var_dir: Path) -> Iterator[Service]:
+def serve(var_dir: Path, log: str = "one") -> Iterator[Service]:
     """Run the service; whatever happens, nothing of it is left."""
-    service = Service(var_dir, free_port())
+    service = Service(var_dir, free_port(), log)
     try:
         yield service
     finally:
@@ -126,6 +130,17 @@ def test_serve__first_run_then_second_run(tmp_path: Path) -> None:
         family = service.family()
         assert service.stop(signal.SIGTERM) == 0
         assert_nothing_left(family, var_dir)
+    manage(var_dir, "shell", "-c", SWITCH_OFF)
+    with serve(var_dir) as service:
+        assert "no administrator is active" in service.wait_until_it_says("Ctrl-C")
+
+
+def test_serve__two_first_runs_at_once_prepare_one_after_the_other(tmp_path: Path) -> None:
+    with serve(tmp_path / "var") as one, serve(tmp_path / "var", "two") as other:
+        said = [service.wait_until_it_says("Ctrl-C") for service in (one, other)]
+        assert sum("messages loaded" in text for text in said) == 1
+        assert sum(LOGIN.search(text) is not None for text in said) == 1
+        assert [one.stop(signal.SIGINT), other.stop(signal.SIGINT)] == [0, 0]
 
 
 def test_serve__a_child_that_dies_takes_the_rest_along(tmp_path: Path) -> None:

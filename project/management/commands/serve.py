@@ -45,7 +45,9 @@ class Command(BaseCommand):
         family = Family()
         family.stop_on_signals()
         try:
-            login = self.prepare(samples=not options["no_samples"])
+            self.stdout.write("Preparing the database ...")
+            with first_run.alone():
+                login = self.prepare(samples=not options["no_samples"])
             connections.close_all()
             self.start_children(family, options)
             if self.wait_until_ready(family, options):
@@ -65,11 +67,14 @@ class Command(BaseCommand):
 
     def prepare(self, *, samples: bool) -> str:
         """Migrate; on the first run also load the samples and create the administrator."""
-        self.stdout.write("Preparing the database ...")
         call_command("migrate", verbosity=0, interactive=False)
         if name := first_run.find_administrator():
             again = f"{sys.executable} manage.py changepassword {name}"
             return f"as {name} (forgotten password: {again})"
+        if first_run.has_users():
+            return (
+                f"not yet: no administrator is active ({sys.executable} manage.py createsuperuser)"
+            )
         if samples:
             call_command("load_samples", stdout=self.stdout)
         password = first_run.create_administrator()
@@ -98,12 +103,13 @@ class Command(BaseCommand):
     def say_where(self, options: dict[str, Any], login: str) -> None:
         """Tell a newcomer what to open."""
         base = f"http://{options['host']}:{options['port']}"
+        name = first_run.find_administrator() or "NAME"
         self.stdout.write(
             f"""
 Conversations      {base}/admin/
 Log in             {login}
 API documentation  {base}/api/docs/
-From a shell       TOKEN=$({sys.executable} manage.py create_token {first_run.find_administrator()})
+From a shell       TOKEN=$({sys.executable} manage.py create_token {name})
                    curl -H "Authorization: Bearer $TOKEN" {base}/api/memory/threads
 Stop               Ctrl-C
 """
