@@ -51,6 +51,11 @@ class VectorIndex:
         return f"halfvec({self.dimensions})" if self.dimensions <= MAX_HALFVEC else None
 
     @property
+    def operators(self) -> str:
+        """The operator class that its type and metric need."""
+        return f"{(self.kind or '').partition('(')[0]}_{_METRICS[self.metric][1]}"
+
+    @property
     def condition(self) -> str:
         """What rows it holds. Literals: the planner uses a partial index for nothing else."""
         model = self.model.replace("'", "''").replace("%", "%%")
@@ -87,7 +92,6 @@ class VectorIndex:
         if self.is_ready():
             return
         self.drop()
-        operators = f"{self.kind.partition('(')[0]}_{_METRICS[self.metric][1]}"
         options = conf.app_settings().EMBEDDING_INDEX
         m, ef = int(options.get("m", 16)), int(options.get("ef_construction", 64))
         condition = self.condition.replace("%%", "%")
@@ -95,7 +99,7 @@ class VectorIndex:
         self._run("SELECT set_config('maintenance_work_mem', %s, FALSE)", memory)
         self._run(
             f"CREATE INDEX CONCURRENTLY {self.name} ON {TABLE} "
-            f"USING hnsw ((embedding::{self.kind}) {operators}) "
+            f"USING hnsw ((embedding::{self.kind}) {self.operators}) "
             f"WITH (m = {m}, ef_construction = {ef}) WHERE {condition}"
         )
         self._run("RESET maintenance_work_mem")

@@ -37,7 +37,7 @@ def build_index(dimensions: int = 2) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE INDEX {index.name} ON mastra_memory_messageembedding "
-            f"USING hnsw ((embedding::{index.kind}) vector_cosine_ops) WHERE {index.condition}"
+            f"USING hnsw ((embedding::{index.kind}) {index.operators}) WHERE {index.condition}"
         )
 
 
@@ -219,15 +219,33 @@ def test_find_by_meaning__where_the_index_finds_too_little_all_are_compared(
     ] == ["far", "farther"]
 
 
-def test_find_by_meaning__index_and_comparison_agree() -> None:
+@pytest.mark.parametrize(
+    ("dimensions", "metric"),
+    [(16, "cosine"), (16, "inner_product"), (16, "euclidean"), (2_100, "cosine")],
+)
+def test_find_by_meaning__index_and_comparison_agree(
+    memory_settings: Any, dimensions: int, metric: str
+) -> None:
+    memory_settings(EMBEDDING_METRIC=metric)
     source = random.Random(7)
-    vectors = {f"m{n}": [source.gauss(0, 1) for _ in range(16)] for n in range(400)}
+    count = 400 if dimensions < 2_000 else 60
+    vectors = {f"m{n}": [source.gauss(0, 1) for _ in range(dimensions)] for n in range(count)}
     store(make_thread("alice", "t"), vectors)
-    build_index(16)
-    query = [source.gauss(0, 1) for _ in range(16)]
-    exact = find(vectors=[query], use_index=False, limit=10)
-    indexed = find(vectors=[query], use_index=True, limit=10)
-    assert len({key for key, _ in exact} & {key for key, _ in indexed}) >= 9
+    build_index(dimensions)
+    query = [source.gauss(0, 1) for _ in range(dimensions)]
+    exact = dict(find(vectors=[query], use_index=False, limit=10))
+    indexed = dict(find(vectors=[query], use_index=True, limit=10))
+    assert len(exact.keys() & indexed.keys()) >= 9
+    assert all(
+        indexed[key] == pytest.approx(exact[key], abs=0.01) for key in exact.keys() & indexed
+    )
+
+
+def test_find_by_meaning__vectors_too_long_for_an_index_are_compared() -> None:
+    source = random.Random(7)
+    vectors = {f"m{n}": [source.gauss(0, 1) for _ in range(4_100)] for n in range(12)}
+    store(make_thread("alice", "t"), vectors)
+    assert find(vectors=[vectors["m5"]], limit=1) == [("m5", 1.0)]
 
 
 @pytest.mark.parametrize(
