@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 
 from mastra_memory import checks, conf, sql
 from mastra_memory.checks import check_metric, check_settings, check_vectors
@@ -86,6 +88,14 @@ def test_check_vectors__another_length_names_both_numbers() -> None:
     embed(256, again=True)
     with FakeEmbedder(dimensions=256):
         assert check_vectors(databases=["default"]) == []
+
+
+@pytest.mark.django_db
+def test_check__the_command_names_both_numbers() -> None:
+    embed(384)
+    with FakeEmbedder(dimensions=256):
+        with pytest.raises(SystemCheckError, match="256 dimensions, but .* 384 dimensions"):
+            call_command("check", databases=["default"])
 
 
 @pytest.mark.django_db
