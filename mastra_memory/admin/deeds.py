@@ -31,19 +31,23 @@ def set_review(request: HttpRequest, thread: Thread) -> str:
         fields["priority"] = int(given["priority"])
     if "assignee" in given:
         fields["assignee_id"] = _assignee(given["assignee"])
-    version = given.get("version", "")
-    known = int(version) if version.isdigit() else None
-    try:
-        changed = desk.change_reviews([thread.pk], by=request.user, version=known, **fields)
-    except Outdated as fault:
-        raise Outdated(_outdated(thread)) from fault
-    if not changed:
+    if not _change(request, thread, **fields):
         return ""
     if given.get("then") != "next":
         return _("Saved.")
     title = harmless(access.mask_of(request.user)(thread.title))[:80] or thread.pk
     status = desk.get_review(thread.pk).get_status_display()
     return _("“%(title)s” is %(status)s now.") % {"title": title, "status": status}
+
+
+def _change(request: HttpRequest, thread: Thread, **fields: Any) -> int:
+    """Change the review, unless somebody did since the form was filled in."""
+    version = request.POST.get("version", "")
+    known = int(version) if version.isdecimal() else None
+    try:
+        return desk.change_reviews([thread.pk], by=request.user, version=known, **fields)
+    except Outdated as fault:
+        raise Outdated(_outdated(thread)) from fault
 
 
 def _outdated(thread: Thread) -> str:
@@ -81,8 +85,7 @@ def _assignee(value: str) -> Any:
 
 def take(request: HttpRequest, thread: Thread) -> str:
     """Make the thread one's own and begin."""
-    status = Review.Status.IN_REVIEW
-    desk.change_reviews([thread.pk], by=request.user, assignee_id=request.user.pk, status=status)
+    _change(request, thread, assignee_id=request.user.pk, status=Review.Status.IN_REVIEW)
     return _("This conversation is yours now.")
 
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from mastra_memory.admin import access
 from mastra_memory.admin.base import MemoryAdmin
 from mastra_memory.models import Criterion, Tag
 
@@ -19,8 +20,12 @@ class TagAdmin(MemoryAdmin):
     search_fields = ["name"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tag]:
-        """With the number of threads that carry it."""
-        return super().get_queryset(request).annotate(thread_count=Count("thread_tags"))
+        """With the number of threads that carry it, of those that this person may see."""
+        threads = access.visible_threads(request).order_by()
+        seen = Q(thread_tags__thread__in=threads.values("pk")) if threads.query.where else None
+        return (
+            super().get_queryset(request).annotate(thread_count=Count("thread_tags", filter=seen))
+        )
 
     @admin.display(description=_("threads"))
     def threads(self, tag: Any) -> int:

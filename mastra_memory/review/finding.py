@@ -1,6 +1,7 @@
 """Find threads by words, and what the list shows of each thread."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ TITLED = 200
 """Threads that a search takes because of their title."""
 NEAREST = 25
 """Messages that a search by meaning takes."""
+_SIGNS = re.compile(r"\*\*|[|`]+|-{3,}|(?m:^#{1,6} |^> )")
 COUNT_LIMIT = 1_000
 """Messages of a thread are counted up to here."""
 
@@ -128,8 +130,13 @@ def _in_newest(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
 def passages(message_ids: Sequence[str], words: str, mask: Callable[[str], str]) -> dict[str, str]:
     """Of each message the part that holds the words: escaped HTML with `<mark>` around them."""
     messages = Message.objects.filter(pk__in=message_ids).values_list("pk", "text")
-    texts = {pk: mask(text[: snippet.MAX_CHARACTERS]) for pk, text in messages}
+    texts = {pk: _plain(mask(text[: snippet.MAX_CHARACTERS])) for pk, text in messages}
     return snippet.mark(texts, query.read(words))
+
+
+def _plain(text: str) -> str:
+    """Without the signs of Markdown that say nothing in a line of preview."""
+    return re.sub(r"[ \t]{2,}", " ", _SIGNS.sub(" ", text)).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,4 +162,4 @@ def glance(thread_ids: Sequence[str]) -> dict[str, Glance]:
             ORDER BY created_at DESC, sequence DESC LIMIT 1) AS p ON TRUE""",
         [list(thread_ids), COUNT_LIMIT],
     )
-    return {pk: Glance(n, role, text) for pk, n, role, text in found}
+    return {pk: Glance(n, role, _plain(text)) for pk, n, role, text in found}

@@ -1,5 +1,7 @@
 """Personal data is masked for people without the right to see it, on every page."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from pytest_django import Settings
@@ -101,3 +103,15 @@ def test_delete__names_the_thread_masked(sign_in: SignIn) -> None:
     assert "[email]" in text_of(done) and "anna@example.com" not in done.content.decode()
     bulk = {"action": "delete_selected", "_selected_action": [a_talk()]}
     assert "anna@example.com" not in client.post(LIST, bulk).content.decode()
+
+
+def test_edit__what_is_masked_says_why_it_cannot_be_edited(sign_in: SignIn) -> None:
+    client = sign_in("ed", "view_thread", "edit_transcript")
+    refused = client.get(f"{LIST}{a_talk()}/edit/title/")
+    assert refused.status_code == 403
+    assert "holds personal data that is masked for you" in text_of(refused)
+    assert not leaks_of(refused)
+
+
+def leaks_of(response: Any) -> list[str]:
+    return [secret for secret in SECRETS if secret in response.content.decode()]

@@ -1,12 +1,15 @@
 """The thread list: filters, search, views, and what a page of it costs."""
 
+import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
+from mastra_memory.admin import list_filters
 from mastra_memory.embedding import indexing
 from mastra_memory.memory import Memory
 from mastra_memory.models import Review, ReviewNote, SavedView, Thread
@@ -233,3 +236,66 @@ def test_search__by_meaning_ranks_the_nearest_first(reviewer: Client) -> None:
     indexing.embed_pending(seconds=20)
     assert shown(reviewer, q="reimburse the order", by="meaning") == ["refund", "money", "weather"]
     assert shown(reviewer, q="rain", by="meaning")[0] == "weather"
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [
+        ("", None, None),
+        ("today", date(2024, 3, 15), None),
+        ("7", date(2024, 3, 9), None),
+        ("30", date(2024, 2, 15), None),
+        ("month", date(2024, 3, 1), None),
+        ("last_month", date(2024, 2, 1), date(2024, 2, 29)),
+    ],
+)
+def test_period__counts_from_today(name: str, first: date | None, last: date | None) -> None:
+    assert list_filters.period(name, date(2024, 3, 15)) == (first, last)
+
+
+def test_filter__by_a_period_of_activity(reviewer: Client) -> None:
+    make_thread(title="new")
+    dated(make_thread("bob", title="old"))
+    assert shown(reviewer, active="7") == ["new"]
+    assert shown(reviewer, active="last_month") == []
+    assert shown(reviewer, active="7", active_to="2023-05-06") == []
+    assert "not one of the available choices" in text_of(reviewer.get(LIST, {"active": "x"}))
+
+
+def test_chips__name_each_filter_and_the_list_without_it(reviewer: Client) -> None:
+    make_thread(title="x")
+    query = {"status": "new", "tool_errors": "no", "q": "x", "p": "1", "notes": ""}
+    page = reviewer.get(LIST, query).content.decode()
+    assert "Status new ×" in text_of(reviewer.get(LIST, query)) and "Filters (2)" in page
+    assert 'href="?tool_errors=no&amp;q=x"' in page
+    assert 'href="?all=1" aria-label="Without the filter Status"' in (
+        reviewer.get(LIST, {"status": "new"}).content.decode()
+    )
+
+
+def test_views__those_that_everybody_has_are_marked_when_open(reviewer: Client) -> None:
+    page = reviewer.get(LIST, {"status": "new", "assignee": "none"}).content.decode()
+    assert re.search(r'mm-open"[^>]*>New and unassigned', page)
+
+
+def test_search__by_words_offers_the_search_by_meaning(reviewer: Client) -> None:
+    save([a_message(make_thread(title="x"), text="My umbrella split")])
+    for words in ("broken", "umbrella"):
+        page = reviewer.get(LIST, {"q": words, "status": "new", "p": "1"}).content.decode()
+        assert f'href="?q={words}&amp;status=new&amp;by=meaning"' in page
+    page = text_of(reviewer.get(LIST, {"q": "umbrella", "by": "meaning"}))
+    assert "Search by meaning" not in page and "nearest in meaning come first" in page
+
+
+def test_preview__leaves_out_signs_of_markdown(reviewer: Client) -> None:
+    text = "# Hi\n| a | **b** |\n|---|---|\n| `code` | snake_case |"
+    save([a_message(make_thread(), text=text)])
+    assert "Hi a b code snake_case" in text_of(reviewer.get(LIST))
+
+
+def test_tags__count_only_what_is_visible(admin: Client, settings: Settings) -> None:
+    for resource in ("alice", "bob"):
+        do(admin, make_thread(resource).id, "tag", tag="late")
+    assert "late 2" in text_of(admin.get("/admin/mastra_memory/tag/"))
+    settings.MASTRA_MEMORY = {"ADMIN_THREADS": "tests.admin.test_access.only_alice"}
+    assert "late 1" in text_of(admin.get("/admin/mastra_memory/tag/"))

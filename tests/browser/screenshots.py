@@ -122,7 +122,7 @@ def test_screenshots(sign_in: SignIn, kind: str) -> None:
     pages = {
         "list": f"{LIST}?all=1",
         "search": f"{LIST}?q=refund",
-        "meaning": f"{LIST}?q=luggage+and+hiking&by=meaning",
+        "meaning": f"{LIST}?q=the+tent+broke&by=meaning",
         "filters": f"{LIST}?status=resolved&tool_errors=yes",
         "conversation": f"{LIST}{TENT}/change/",
         "tool-error": f"{LIST}sample-webhook-signature/change/",
@@ -137,7 +137,7 @@ def test_screenshots(sign_in: SignIn, kind: str) -> None:
     for name, path in pages.items():
         assert lena.open(path).status == 200, path
         if name == "conversation" and kind != "narrow":
-            lena.page.set_viewport_size({"width": 1360, "height": 1180})
+            lena.page.set_viewport_size({"width": 1360, "height": 1214})
             _take(lena, name, kind)
             lena.page.set_viewport_size(KINDS[kind]["viewport"])
             continue
