@@ -1,4 +1,7 @@
-"""A small HTTP server that speaks the OpenAI protocol, for tests of what talks to models."""
+"""A small HTTP server for tests of what talks to models.
+
+It speaks the OpenAI protocol, and Anthropic's for messages.
+"""
 
 import json
 import threading
@@ -64,8 +67,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         state: OpenAIServer = self.server.state  # type: ignore[attr-defined]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        state.keys.append(self.headers.get("Authorization", ""))
-        if self.path not in ("/v1/chat/completions", "/v1/embeddings"):
+        key = self.headers.get("Authorization") or self.headers.get("X-Api-Key") or ""
+        state.keys.append(key)
+        if self.path.partition("?")[0] not in _ROUTES:
             return self.send(404, {"error": {"message": f"no route {self.path}"}})
         entry = state.next(body)
         if isinstance(entry, int) and not isinstance(entry, bool):
@@ -73,14 +77,18 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(entry, float):
             time.sleep(entry)
             entry = "late"
-        made = _embeddings if self.path == "/v1/embeddings" else _completion
-        return self.send(200, made(body, entry))
+        answer = _ROUTES[self.path.partition("?")[0]](body, entry)
+        if answer.get("type") == "message" and body.get("stream"):
+            return self.write(200, "text/event-stream", _events(answer))
+        return self.send(200, answer)
 
     def send(self, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
+        self.write(status, "application/json", json.dumps(body).encode())
+
+    def write(self, status: int, kind: str, data: bytes) -> None:
         try:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -118,3 +126,53 @@ def _completion(request: dict[str, Any], entry: Any) -> dict[str, Any]:
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
         "usage": {"prompt_tokens": 120, "completion_tokens": 8, "total_tokens": 128},
     }
+
+
+def _message(request: dict[str, Any], entry: Any) -> dict[str, Any]:
+    """Anthropic's form of an answer."""
+    content, reason = {"type": "text", "text": entry}, "end_turn"
+    if isinstance(entry, dict):
+        name = entry.get("tool") or request["tools"][0]["name"]
+        content = {"type": "tool_use", "id": "toolu_1", "name": name}
+        content["input"] = entry.get("args", entry)
+        reason = "tool_use"
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": [content],
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 120, "output_tokens": 8},
+    }
+
+
+def _events(message: dict[str, Any]) -> bytes:
+    """The same as a stream, which Anthropic's client asks for where an answer may be long."""
+    (content,) = message["content"]
+    begun = {**content, "text": ""} if content["type"] == "text" else {**content, "input": {}}
+    delta = {"type": "text_delta", "text": content.get("text")}
+    if content["type"] == "tool_use":
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(content["input"])}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": begun},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
+            "usage": message["usage"],
+        },
+        {"type": "message_stop"},
+    ]
+    told = (f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
+    return "".join(told).encode()
+
+
+_ROUTES: dict[str, Callable[[dict[str, Any], Any], dict[str, Any]]] = {
+    "/v1/chat/completions": _completion,
+    "/v1/embeddings": _embeddings,
+    "/v1/messages": _message,
+}

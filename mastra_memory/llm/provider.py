@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from decimal import Decimal
+from inspect import signature
 from typing import Any
 
 from django.utils.module_loading import import_string
@@ -110,6 +111,8 @@ def provider_of(name: str) -> tuple[str, Provider[Any]]:
         kind = infer_provider_class(known_name)
     except ValueError:
         return "openai-chat", _compatible(known_name, given)
+    if "base_url" in given and "base_url" not in signature(kind).parameters:
+        return "openai-chat", _compatible(known_name, given)  # another server in its place
     provider: Provider[Any] = kind(**given)
     return known_name, provider
 
