@@ -246,19 +246,24 @@ def test_search__a_limit_that_is_none_is_refused(api: Api, limit: Any) -> None:
     assert fields_of(api.get("search", asked)) == ["limit"]
 
 
+def each(name: str, status: int, *values: Any) -> list[tuple[dict[str, Any], int]]:
+    """A case for each value of an option, with the status it is answered."""
+    return [({name: value}, status) for value in values]
+
+
 @pytest.mark.parametrize(
     ("recall", "status"),
     [
-        *(({"topK": value}, 200) for value in (0, 1_000, 2**31, 2**53, 2**63)),
-        *(({"topK": value}, 400) for value in (-1, 2.5, "4", None, True, [], {}, 1e300)),
-        *(({"messageRange": value}, 200) for value in (0, 2**63, {}, {"before": 2**63})),
-        *(({"messageRange": value}, 400) for value in (-1, 1.5, "1", {"before": -1}, [], None)),
-        *(({"threshold": value}, 200) for value in (-1, 0, 1.1, 1e308, None)),
-        *(({"threshold": value}, 400) for value in ("a", True, [])),
-        *(({"scope": value}, 200) for value in ("thread", "resource")),
-        *(({"mode": value}, 400) for value in ("magic", 1, [])),
-        *(({"filter": value}, 200) for value in (None, {}, {"a": None}, {"": 1}, {"a..b": 1})),
-        *(({"filter": value}, 400) for value in (1, "x", [1], {"$or": []}, {"a": {"$gt": None}})),
+        *each("topK", 200, 0, 1_000, 2**31, 2**53, 2**63),
+        *each("topK", 400, -1, 2.5, "4", None, True, [], {}, 1e300),
+        *each("messageRange", 200, 0, 2**63, {}, {"before": 2**63}),
+        *each("messageRange", 400, -1, 1.5, "1", {"before": -1}, [], None),
+        *each("threshold", 200, -1, 0, 1.1, 1e308, None),
+        *each("threshold", 400, "a", True, []),
+        *each("scope", 200, "thread", "resource"),
+        *each("mode", 400, "magic", 1, []),
+        *each("filter", 200, None, {}, {"a": None}, {"": 1}, {"a..b": 1}),
+        *each("filter", 400, 1, "x", [1], {"$or": []}, {"a": {"$gt": None}}),
     ],
 )
 def test_search__recall_of_any_kind_is_done_or_refused(
@@ -279,8 +284,9 @@ def test_search__threshold_and_filter_choose(api: Api) -> None:
     api.patch("threads/t", {"metadata": {"kind": "drinks", "tags": ["hot"]}})
 
     def count(**recall: Any) -> int:
-        chosen = {"memoryConfig": {"semanticRecall": recall}}
-        return int(search(api, "green tea", searchType="semantic", **chosen)["count"])
+        chosen = {"semanticRecall": recall}
+        found = search(api, "green tea", searchType="semantic", memoryConfig=chosen)
+        return int(found["count"])
 
     assert (count(threshold=-1), count(threshold=0.99), count(threshold=1.1)) == (2, 1, 0)
     assert count(filter={"kind": "drinks", "tags": {"$in": ["hot", "cold"]}}) == 2
