@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, expect
 
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Review, ReviewNote, Score, Thread, WorkingMemory
@@ -254,3 +254,81 @@ def test_pages__have_no_serious_accessibility_fault(
     faults["help"] = lead.accessibility_faults()
     assert {path: found for path, found in faults.items() if found} == {}
     assert lead.faults == []
+
+
+def test_list__by_keys(sign_in: SignIn, talks: list[str]) -> None:
+    ana = sign_in()
+    page, press = ana.page, ana.page.keyboard.press
+    ana.open(f"{LIST}?all=1")
+    press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    press("Escape")
+    for key in ("j", "x", "j", "x", "k"):
+        press(key)
+    expect(page.locator(".action-select:checked")).to_have_count(2)
+    press("a")
+    page.keyboard.type("Assign to me")
+    page.get_by_role("button", name="Go").press("Enter")
+    expect(page.get_by_text("2 conversations were changed")).to_be_visible()
+    page.get_by_role("link", name="Begin with the first").press("Enter")
+    expect(page.locator("#content article").first).to_be_visible()
+    assert Review.objects.filter(assignee=ana.user).count() == 2
+    assert ana.faults == []
+
+
+def test_list__an_address_says_only_what_was_asked_for(sign_in: SignIn, talks: list[str]) -> None:
+    ana = sign_in()
+    page = ana.page
+    ana.open(f"{LIST}?all=1")
+    page.locator("summary", has_text="Filters").click()
+    page.get_by_label("Has tool errors").select_option("yes")
+    page.get_by_label("Last activity", exact=True).select_option("today")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_label("Filters in use")).to_contain_text("Last activity today")
+    assert page.url.endswith("?active=today&tool_errors=yes")
+    page.get_by_role("link", name="Without the filter Has tool errors").click()
+    assert page.url.endswith("?active=today")
+    page.locator("summary", has_text="Filters").click()
+    page.get_by_label("Last activity", exact=True).select_option("")
+    page.get_by_role("button", name="Apply").click()
+    page.wait_for_url("**/?all=1")
+
+
+def test_draft__is_not_lost_by_a_key(sign_in: SignIn, talks: list[str]) -> None:
+    ana = sign_in()
+    assign(ana, *talks)
+    page = ana.page
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    ana.open_thread("tent")
+    note = page.get_by_label("Note on this conversation")
+    note.press_sequentially("half a thought")
+    note.press("Escape")
+    page.keyboard.press("f")  # saves the review in place: nothing to ask
+    expect(page.locator("#mm-head .mm-status")).to_have_text("flagged")
+    expect(page.locator("#mm-messages")).to_contain_text("Saved.")
+    expect(note).to_have_value("half a thought")
+    assert asked == []
+    page.keyboard.press("n")
+    page.wait_for_function("document.readyState === 'complete'")
+    assert asked == ["beforeunload"] and "/tent/" in page.url
+    page.get_by_role("button", name="Add note").last.click()
+    expect(page.locator(".mm-side .mm-note-text")).to_have_text("half a thought")
+    assert asked == ["beforeunload"]
+
+
+def test_presence__a_colleague_s_note_is_told(sign_in: SignIn, talks: list[str]) -> None:
+    ana, ben = sign_in("ana"), sign_in("ben")
+    ben.open_thread("tent")
+    ana.open_thread("tent")
+    ana.page.get_by_label("Note on this conversation").fill("Ben, call the carrier")
+    ana.page.get_by_role("button", name="Add note").last.click()
+    told = ben.page.locator("#mm-here", has_text="There is 1 new note.")
+    expect(told).to_be_visible(timeout=20_000)
+    told.get_by_role("link", name="Reload").click()
+    expect(ben.page.locator(".mm-side .mm-note-text")).to_have_text("Ben, call the carrier")
