@@ -104,7 +104,7 @@ def _left_out(message: Mapping[str, Any], where: str) -> LeftOut | None:
     role = _role(message)
     if role in NOT_STORED:
         return LeftOut("messages", "skipped", where, f"role {role}")
-    if shapes.mapping(message.get("content")).get("content_type") in _INSTRUCTIONS:
+    if _kind(message) in _INSTRUCTIONS:
         return LeftOut("messages", "skipped", where, "instructions")
     if shapes.mapping(message.get("metadata")).get("is_visually_hidden_from_conversation") is True:
         return LeftOut("messages", "skipped", where, "hidden in the conversation")
@@ -126,11 +126,7 @@ def _take(
         if transcript.answer(result, tool=author, further=further):
             return LeftOut("messages", "joined", where, "result of a tool call")
         said = [parts.lone_result(name, author, result), *further]
-    elif (
-        role == "assistant"
-        and tool not in ("", "all")
-        and content.get("content_type") not in REASONING
-    ):
+    elif role == "assistant" and tool not in ("", "all") and _kind(message) not in REASONING:
         said = [parts.tool_invocation(name, tool, _args(content))]
     else:
         said = content_of(content)
@@ -149,6 +145,10 @@ def _take(
 
 def _role(message: Mapping[str, Any]) -> str:
     return shapes.text(shapes.mapping(message.get("author")).get("role"))
+
+
+def _kind(message: Mapping[str, Any]) -> str:
+    return shapes.text(shapes.mapping(message.get("content")).get("content_type"))
 
 
 def _args(content: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from mastra_memory.importers.transcript import Transcript
 NAME = "locomo"
 KEEPS_IDS = False
 
-_SESSION = re.compile(r"session_(\d+)")
+_SESSION = re.compile(r"session_([0-9]{1,9})")
 _DATE = "%I:%M %p on %d %B, %Y"
 _KEPT = ("dia_id", "speaker", "img_url", "blip_caption", "query")
 
@@ -71,24 +71,24 @@ def _conversation(
     sample_id = shapes.text(record.get("sample_id")) or content_hash(conversation)
     resource_id = owner.of(sample_id)
     sample = _Sample(sample_id, resource_id, conversation, user, assistant, file.modified, where)
-    numbers = (int(m[1]) for key in conversation if (m := _SESSION.fullmatch(key)))
-    for number in sorted(numbers):
-        yield from _session(sample, number)
+    names = (m[1] for key in conversation if (m := _SESSION.fullmatch(key)))
+    for name in sorted(names, key=int):
+        yield from _session(sample, name)
 
 
-def _session(sample: _Sample, number: int) -> Iterator[Item]:
-    where = f"{sample.where} session {number}"
-    date = _date(sample.conversation.get(f"session_{number}_date_time"))
+def _session(sample: _Sample, name: str) -> Iterator[Item]:
+    where = f"{sample.where} session {name}"
+    date = _date(sample.conversation.get(f"session_{name}_date_time"))
     if date is None:
         yield Remark("LoCoMo sessions have no readable date and got the file's")
-    thread_id = derived_id(NAME, sample.resource_id, sample.id, str(number))
+    thread_id = derived_id(NAME, sample.resource_id, sample.id, name)
     transcript = Transcript(thread_id, sample.resource_id, date or sample.fallback, where)
-    turns = sample.conversation[f"session_{number}"]
+    turns = sample.conversation[f"session_{name}"]
     for index, turn in enumerate(turns if isinstance(turns, list) else []):
         _add(transcript, sample, str(index), shapes.mapping(turn), f"{where} turn {index}")
-    title = f"{sample.user} and {sample.assistant}, session {number}"
+    title = f"{sample.user} and {sample.assistant}, session {name}"
     speakers = {"user": sample.user, "assistant": sample.assistant}
-    metadata = {**origin(NAME, sample.id, session=number), "speakers": speakers}
+    metadata = {**origin(NAME, sample.id, session=int(name)), "speakers": speakers}
     yield from transcript.items(title=title, metadata=metadata)
 
 

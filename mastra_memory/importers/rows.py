@@ -156,7 +156,7 @@ def _checked(field: Any, value: Any) -> Any:
     try:
         value = field.to_python(jsontext.clean(value))
         field.run_validators(value)
-    except ValidationError:
+    except (ValidationError, OverflowError):
         raise InvalidInput(f"{field.name} has a value that does not fit") from None
     if field.choices and value not in dict(field.flatchoices):
         raise InvalidInput(f"{field.name} is none of its choices")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from mastra_memory import parts
+from mastra_memory import parts, times
 from mastra_memory.importers.port import (
     ImportedMessage,
     ImportedThread,
@@ -18,6 +18,7 @@ NOT_STORED = frozenset({"system", "developer"})
 """Roles of instructions, which are not part of a conversation."""
 
 _TICK = timedelta(milliseconds=1)
+_LAST = times.to_milliseconds(datetime.max)
 
 
 @dataclass(slots=True)
@@ -64,7 +65,7 @@ class Transcript:
         A turn that claims to be earlier than the one before gets that one's time.
         """
         if self._turns:
-            moment = max(moment or self.last_moment + _TICK, self.last_moment)
+            moment = max(moment or _next(self.last_moment), self.last_moment)
         turn = _Turn(role, list(content), moment or self._start, metadata or {}, where)
         self._turns[key] = turn
         for part in turn.parts:
@@ -152,6 +153,11 @@ class Transcript:
     def message_id(self, key: str) -> str:
         """The id of a turn, the same at every import."""
         return derived_id(self.thread_id, key)
+
+
+def _next(moment: datetime) -> datetime:
+    """A tick later, as long as there is time left."""
+    return min(moment, _LAST - _TICK) + _TICK
 
 
 def _same_tool(called: str, answering: str) -> bool:

@@ -1,0 +1,203 @@
+"""Odd values in every place of a source of each format: refused or stored, never an exception."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mastra_memory.importers.port import Owner
+from tests.importers.importing import load, outcomes
+
+pytestmark = pytest.mark.django_db
+
+WHEN = "2024-01-01T00:00:00Z"
+SAID = {"content_type": "text", "parts": ["Hi", {"content_type": "image_asset_pointer"}]}
+RECORDS: dict[str, list[Any]] = {
+    "chatgpt": [
+        {
+            "id": "c",
+            "title": "A talk",
+            "create_time": 1700000000.5,
+            "update_time": 1700000009,
+            "current_node": "b",
+            "mapping": {
+                "root": {"parent": None, "message": None},
+                "a": {"parent": "root", "message": {"author": {"role": "user"}, "content": SAID}},
+                "b": {
+                    "parent": "a",
+                    "message": {
+                        "author": {"role": "assistant"},
+                        "create_time": 1700000003,
+                        "recipient": "python",
+                        "content": {"content_type": "code", "language": "python", "text": "1"},
+                        "metadata": {"model_slug": "m"},
+                    },
+                },
+                "c": {"parent": "a", "message": {"author": {"role": "tool", "name": "python"}}},
+            },
+        }
+    ],
+    "claude": [
+        {
+            "uuid": "c",
+            "name": "A talk",
+            "created_at": WHEN,
+            "account": {"uuid": "me"},
+            "chat_messages": [
+                {
+                    "uuid": "a",
+                    "sender": "human",
+                    "created_at": WHEN,
+                    "text": "Hi",
+                    "attachments": [{"file_name": "f", "extracted_content": "x"}],
+                    "files": [{"file_name": "g"}],
+                },
+                {
+                    "uuid": "b",
+                    "parent_message_uuid": "a",
+                    "sender": "assistant",
+                    "content": [
+                        {"type": "thinking", "thinking": "x"},
+                        {"type": "tool_use", "id": "1", "name": "f", "input": {}},
+                        {"type": "tool_result", "tool_use_id": "1", "content": []},
+                    ],
+                },
+            ],
+        }
+    ],
+    "openai": [
+        {
+            "id": "c",
+            "user": "me",
+            "created": 1700000000,
+            "messages": [
+                {"role": "user", "name": "n", "content": [{"type": "text", "text": "Hi"}]},
+                {
+                    "role": "assistant",
+                    "refusal": "No",
+                    "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}],
+                },
+                {"role": "tool", "tool_call_id": "1", "content": "4"},
+            ],
+        }
+    ],
+    "sharegpt": [
+        {
+            "id": "c",
+            "conversations": [
+                {"from": "human", "value": "Hi"},
+                {"from": "function_call", "value": "{}"},
+                {"from": "observation", "value": "4"},
+            ],
+        }
+    ],
+    "locomo": [
+        {
+            "sample_id": "c",
+            "conversation": {
+                "speaker_a": "Ann",
+                "speaker_b": "Ben",
+                "session_1": [{"speaker": "Ann", "text": "Hi", "img_url": ["x"], "query": "q"}],
+                "session_1_date_time": "1:56 pm on 8 May, 2023",
+            },
+        }
+    ],
+    "own": [
+        {
+            "kind": "thread",
+            "id": "t",
+            "resourceId": "r",
+            "title": "A talk",
+            "titleSource": "manual",
+            "cloneSourceId": None,
+            "createdAt": WHEN,
+            "updatedAt": WHEN,
+            "metadata": {},
+        },
+        {
+            "kind": "message",
+            "id": "m",
+            "threadId": "t",
+            "resourceId": "r",
+            "role": "user",
+            "type": "v2",
+            "createdAt": WHEN,
+            "editedAt": None,
+            "content": {"format": 2, "parts": [{"type": "text", "text": "Hi"}], "metadata": {}},
+        },
+        {
+            "kind": "workingMemory",
+            "threadId": "t",
+            "resourceId": "r",
+            "content": "x",
+            "createdAt": WHEN,
+            "updatedAt": WHEN,
+            "revisions": [{"version": 1, "content": "x", "source": "api", "createdAt": WHEN}],
+        },
+        {
+            "kind": "observationalRecord",
+            "id": "o",
+            "threadId": "t",
+            "resourceId": "r",
+            "generationCount": 0,
+            "originType": "initial",
+            "totalTokensObserved": 1,
+            "observedMessageIds": ["m"],
+            "lastObservedAt": None,
+            "config": {},
+            "createdAt": WHEN,
+            "updatedAt": WHEN,
+            "chunks": [{"id": "c", "cycleId": "d", "tokenCount": 1, "messageIds": ["m"]}],
+        },
+    ],
+}
+ODD = (
+    *("null", "true", "-1", "1.5", "1e400", "-1e400", "1e308", "9" * 30, "253402300799.999"),
+    *('""', '"\\u0000"', '"\\ud800"', '"a"', json.dumps("i" * 1100), "[" * 300 + "]" * 300),
+    *("[]", "{}", "[[]]", "[{}]", '{"a":[1]}', '"9999-12-31T23:59:59.999Z"', '"2024-02-30"'),
+)
+ODD_KEYS = ("", "\x00", "session_01", "session_٣", f"session_{'9' * 5_000}")
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in the value but the whole."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in inner:
+        yield (*path, key)
+        if isinstance(part, dict | list):
+            yield from places(part, (*path, key))
+
+
+def spoilt(record: Any) -> Iterator[str]:
+    """The record with each odd value, and under each odd key, in each place."""
+    for *way, last in places(record):
+        changed = copy.deepcopy(record)
+        inner = changed
+        for key in way:
+            inner = inner[key]
+        kept, inner[last] = inner[last], "@here@"
+        template = json.dumps(changed)
+        yield from (template.replace('"@here@"', value) for value in ODD)
+        if isinstance(inner, dict):
+            del inner[last]
+            yield from (_under(changed, inner, key, kept) for key in ODD_KEYS)
+
+
+def _under(whole: Any, inner: dict[str, Any], key: str, value: Any) -> str:
+    inner[key] = value
+    text = json.dumps(whole)
+    del inner[key]
+    return text
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_load__odd_values_in_every_place(tmp_path: Path, name: str) -> None:
+    lines = [line for record in RECORDS[name] for line in (json.dumps(record), *spoilt(record))]
+    path = tmp_path / "source.jsonl"
+    path.write_text("\n".join(lines))
+    tally = load(path, Owner(prefix="x-"), format=name)
+    assert tally.read("threads") > 100 and outcomes(tally, "messages")["stored"] > 0
+    assert load(path, Owner(prefix="x-"), format=name).number("threads", "stored") == 0
