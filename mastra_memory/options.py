@@ -98,8 +98,12 @@ def _parsed(text: str) -> Any:
 
 def _without_patterns(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        kept = {k: v for k, v in schema.items() if k not in ("pattern", "patternProperties")}
-        return {key: _without_patterns(part) for key, part in kept.items()}
+        # An object is no expression: it is what a property of that name is to look like.
+        return {
+            key: _without_patterns(part)
+            for key, part in schema.items()
+            if key != "patternProperties" and (key != "pattern" or isinstance(part, Mapping))
+        }
     return [_without_patterns(part) for part in schema] if isinstance(schema, list) else schema
 
 

@@ -20,6 +20,18 @@ _DEPTH = 32
 _EMPTY: dict[str, Any] = {"string": "", "number": 0, "integer": 0, "boolean": False}
 _RELAXED = ("required", "dependentRequired", "dependencies", "minProperties")
 _FIELD = "workingMemory"
+# The last five are what keywords of the wrong type come to where nothing has checked the schema:
+# a reference may point to any part of it.
+_BROKEN = (
+    jsonschema.SchemaError,
+    Unresolvable,
+    RecursionError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 def empty_value(schema: Any) -> Any:
@@ -100,7 +112,8 @@ def checked(schema: Mapping[str, Any], content: str, *, partial: bool = False) -
 
 
 def _issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[Issue]:
-    kind = validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    named = schema if isinstance(schema.get("$schema"), str) else {}
+    kind = validators.validator_for(named, default=jsonschema.Draft202012Validator)
     if partial:
         kind = validators.extend(kind, dict.fromkeys(_RELAXED, _fits))
     try:
@@ -108,7 +121,7 @@ def _issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[Issue]
         # An empty registry: a schema may point into itself and nowhere else, least of all at a URL.
         found = kind(schema, registry=Registry()).iter_errors(value)
         return [_issue(error) for error, _ in zip(found, range(MAX_ISSUES), strict=False)]
-    except (jsonschema.SchemaError, Unresolvable, RecursionError) as error:
+    except _BROKEN as error:
         logger.warning("The schema of a working memory is broken: %s", str(error).split("\n")[0])
         return []
 

@@ -151,7 +151,18 @@ def test_checked__an_update_by_references() -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", [{"type": "nonsense"}, {"$ref": "#"}, {"$ref": "#/nowhere"}, {"properties": 5}]
+    "broken",
+    [
+        {"type": "nonsense"},
+        {"$ref": "#"},
+        {"$ref": "#/nowhere"},
+        {"properties": 5},
+        {"$schema": 17, "$ref": "#/nowhere"},
+        {"$ref": "#/default", "default": {"properties": {"a": {"multipleOf": 0}}}},
+        {"$ref": "#/default", "default": {"properties": {"a": {"minimum": "x"}}}},
+        {"$ref": "#/default", "default": {"properties": {"a": {"type": 5}}}},
+        {"$ref": "#/default", "default": {"properties": [1]}},
+    ],
 )
 def test_checked__a_broken_schema_asks_for_nothing_but_json(
     broken: dict[str, Any], caplog: pytest.LogCaptureFixture
@@ -176,3 +187,14 @@ def test_outside_options__patterns_of_a_request_are_not_run() -> None:
         options = outside_options({"workingMemory": {"enabled": True, "schema": given}})
         kept = MemoryOptions.parse(options or {}).working_memory.schema
         assert kept == {"properties": {"a": {"type": "string"}}}
+
+
+def test_outside_options__a_property_may_be_called_pattern() -> None:
+    named = {"properties": {"pattern": {"type": "string", "pattern": "x"}}}
+    hidden = {"$ref": "#/default/properties", "default": {"properties": {"pattern": "(a+)+$"}}}
+    for given, kept in (
+        (named, {"properties": {"pattern": {"type": "string"}}}),
+        (hidden, {"$ref": "#/default/properties", "default": {"properties": {}}}),
+    ):
+        options = outside_options({"workingMemory": {"enabled": True, "schema": given}})
+        assert MemoryOptions.parse(options or {}).working_memory.schema == kept
