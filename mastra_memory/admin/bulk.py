@@ -92,7 +92,8 @@ class BulkActions:
         """Ask for a person, then assign."""
         if "chosen" not in request.POST:
             people = [(str(user.pk), user.get_username()) for user in reviewers()]
-            choices = [("", gettext("nobody")), *people]
+            own_first = sorted(people, key=lambda person: person[0] != str(request.user.pk))
+            choices = [*own_first, ("", gettext("nobody"))]
             return self._ask(
                 request,
                 threads,

@@ -22,7 +22,7 @@ TITLED = 200
 """Threads that a search takes because of their title."""
 NEAREST = 25
 """Messages that a search by meaning takes."""
-_SIGNS = re.compile(r"\*\*|[|`]+|-{3,}|(?m:^#{1,6} |^> )")
+_SIGNS = re.compile(r"[|`]+|-{3,}|(?m:^#{1,6} |^> )")
 COUNT_LIMIT = 1_000
 """Messages of a thread are counted up to here."""
 
@@ -136,7 +136,7 @@ def passages(message_ids: Sequence[str], words: str, mask: Callable[[str], str])
 
 def _plain(text: str) -> str:
     """Without the signs of Markdown that say nothing in a line of preview."""
-    return re.sub(r"[ \t]{2,}", " ", _SIGNS.sub(" ", text)).strip()
+    return re.sub(r"[ \t]{2,}", " ", _SIGNS.sub(" ", text.replace("**", ""))).strip()
 
 
 @dataclass(frozen=True, slots=True)
