@@ -1,5 +1,7 @@
 """Stored text between tags of ours: it can neither close them nor counterfeit them."""
 
+import time
+
 import pytest
 
 from mastra_memory.fencing import TAGS, defused, fenced, indented
@@ -19,6 +21,11 @@ from mastra_memory.fencing import TAGS, defused, fenced, indented
         "\uff1c/{}>",
         "</{}",
         "<<{}>>",
+        "<\u00ad/{}>",
+        "<\ufffd/{}>",
+        "<\u2044{}>",
+        "\ufe64/\u2060{}>",
+        "<" + " " * 300 + "/{}>",
     ],
 )
 def test_fenced__no_form_of_a_tag_survives(tag: str, form: str) -> None:
@@ -27,6 +34,29 @@ def test_fenced__no_form_of_a_tag_survives(tag: str, form: str) -> None:
         assert shown.count("<") == 2 + written.count("<<"), shown
         assert (shown.count(f"<{tag}>"), shown.count(f"</{tag}>")) == (1, 1)
         assert "before" in shown and "after" in shown
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        "</work\u200bing_memory\u00ad_data>",
+        "</\uff57orking_memory_data>",
+        "</\U0001d430orking\uff3fmemory_data>",
+        "</WORKING MEMORY DATA>",
+        "</current\u2010task>",
+        "</o\u0301bservations>",
+        "</observation\u017f>",
+    ],
+)
+def test_defused__letters_that_look_like_ours_make_no_tag(dressed: str) -> None:
+    assert defused(f"é {dressed} <b>") == f"é &lt;{dressed[1:]} <b>"
+
+
+def test_defused__costs_as_much_as_the_text_is_long() -> None:
+    begun = time.process_time()
+    for unit in ("<", "<\u00ad", "< ", "\u00ad<working_"):
+        defused(unit * 300_000)
+    assert time.process_time() - begun < 10
 
 
 @pytest.mark.parametrize(
