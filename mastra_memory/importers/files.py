@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from mastra_memory import times
+from mastra_memory import jsontext, times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import jsonstream
 from mastra_memory.importers.jsonstream import RawRecord
@@ -110,7 +110,7 @@ def _find(path: Path, meter: Meter) -> Iterator[SourceFile]:
 def _plain(path: Path, name: str, meter: Meter) -> SourceFile:
     facts = path.stat()
     modified = times.to_milliseconds(datetime.fromtimestamp(facts.st_mtime, UTC))
-    return SourceFile(name, facts.st_size, modified, path, "", meter)
+    return SourceFile(jsontext.clean_text(name), facts.st_size, modified, path, "", meter)
 
 
 def _zip_time(entry: zipfile.ZipInfo) -> datetime:

@@ -5,6 +5,7 @@ lines, before anything is parsed. (Event parsers give up on a file at its first 
 """
 
 import gzip
+import lzma
 import re
 import zipfile
 import zlib
@@ -24,7 +25,7 @@ _MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n,"
 _TOKEN = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)|[\[\]{}]', re.DOTALL)
 _REST_OF_STRING = re.compile(rb'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)', re.DOTALL)
-_BROKEN = (EOFError, OSError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
+_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
 class Readable(Protocol):

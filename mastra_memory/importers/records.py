@@ -30,10 +30,18 @@ def parsed(raw: RawRecord) -> Mapping[str, Any]:
     try:
         value = jsontext.loads(raw.data)
     except InvalidInput:
-        raise InvalidInput("not valid JSON") from None
+        raise InvalidInput("not valid JSON" if _is_utf8(raw.data) else "not UTF-8") from None
     if not isinstance(value, Mapping):
         raise InvalidInput("not a JSON object")
     return value
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def excerpt(data: bytes) -> str:

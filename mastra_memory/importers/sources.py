@@ -115,22 +115,29 @@ def _named(format: str) -> FileFormat:
 
 def _detected(files: Sequence[SourceFile]) -> FileFormat:
     """The format of the first record that looks like one's."""
+    faults: list[str] = []
     for file in files:
-        for record in _sample(file):
+        for record in _sample(file, faults):
             for known in FORMATS:
                 if known.recognises(record):
                     return known
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    why = f" ({faults[0]})" if faults else ""
     raise InvalidInput(
-        f"No known format in {files[0].path}. Known are: {', '.join(NAMES)}; name one with --format"
+        f"No known format in {files[0].path}{more}{why}. "
+        f"Known are: {', '.join(NAMES)}; name one with --format"
     )
 
 
-def _sample(file: SourceFile) -> Iterator[Mapping[str, Any]]:
-    """The first records of the file that can be parsed."""
+def _sample(file: SourceFile, faults: list[str]) -> Iterator[Mapping[str, Any]]:
+    """The first records of the file that can be parsed; what is wrong with the others is noted."""
+    number = -1
     for number, raw in enumerate(file.records(metered=False)):
         if number == _SAMPLE:
             return
         try:
             yield parsed(raw)
-        except InvalidInput:
-            continue
+        except InvalidInput as error:
+            faults.append(str(error))
+    if number < 0:
+        faults.append("it is empty")

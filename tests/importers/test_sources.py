@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,46 @@ def test_open_source__an_archive_that_is_none(tmp_path: Path) -> None:
     data = (tmp_path / "x.zip").read_bytes()
     (tmp_path / "x.zip").write_bytes(data[: len(data) // 2])
     with pytest.raises(InvalidInput):
+        format_of(tmp_path / "x.zip")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (json.dumps(RECORDS["openai"]).encode("utf-16"), "the file is UTF-16; UTF-8 is needed"),
+        ('{"messages":"ü"}'.encode("latin-1"), "not UTF-8"),
+        (b"{broken", "the file breaks off in the middle"),
+        (b"5", "not a JSON object"),
+        (b"[[1]]", "not a JSON object"),
+    ],
+)
+def test_open_source__says_why_a_file_cannot_be_understood(
+    tmp_path: Path, data: bytes, why: str
+) -> None:
+    (tmp_path / "x.json").write_bytes(data)
+    with pytest.raises(InvalidInput) as refused:
+        format_of(tmp_path / "x.json")
+    assert f"x.json ({why})." in str(refused.value)
+
+
+def test_read__a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff.json"
+    Path(os.fsdecode(name)).write_text("[1, " + json.dumps(RECORDS["openai"]) + "]")
+    refused, *_ = items_in(tmp_path)
+    assert isinstance(refused, LeftOut) and refused.where == "\ufffd.json:1"
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_open_source__an_archive_rotten_from_the_start(tmp_path: Path, method: int) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
+        archive.writestr("x.jsonl", json.dumps(RECORDS["openai"]) * 1_000)
+    data = bytearray((tmp_path / "x.zip").read_bytes())
+    for place in range(50, 80):
+        data[place] ^= 0xFF
+    (tmp_path / "x.zip").write_bytes(data)
+    with pytest.raises(InvalidInput, match=r"No known format in .*cannot be read further"):
         format_of(tmp_path / "x.zip")
 
 
