@@ -64,9 +64,10 @@ def hot_rows(statement: str, params: Params = ()) -> list[Row]:
     not, for the sake of connection poolers).
     """
     connection.ensure_connection()
-    with ServerBindingCursor(connection.connection) as bound_by_server:
+    bound_by_server: Any = ServerBindingCursor  # untyped: a cursor of psycopg
+    with bound_by_server(connection.connection) as bare:
         wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-        cursor = wrap(bound_by_server)
+        cursor = wrap(bare)
         cursor.execute(statement, params)
         return cursor.fetchall()
 
