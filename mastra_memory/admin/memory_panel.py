@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from mastra_memory.review.history import Change
 
 REVISIONS = 20
 LONGEST_DIFF = 20_000
+_FROM_THE_BEGINNING = re.compile(r"@@ -[01](,| )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,8 @@ def difference(before: str, after: str) -> list[Line]:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
     kinds = {"+": "added", "-": "removed", " ": "same", "@": "skip"}
     shown = [line for line in lines if not line.startswith(("+++", "---"))]
+    if shown and _FROM_THE_BEGINNING.match(shown[0]):
+        del shown[0]  # nothing is left out before the beginning
     return [Line(kinds[line[0]], "⋯" if line[0] == "@" else harmless(line[1:])) for line in shown]
 
 
