@@ -1,7 +1,7 @@
 """Threads: save, get, list, update, transfer, delete."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -66,11 +66,14 @@ def list_threads(
     """One page of threads in one statement.
 
     `metadata` keeps threads that contain it; `within` narrows to a queryset's. `per_page` False
-    means all. Ties of time are broken by id. Raises `InvalidInput` for a bad key or page.
+    means all. An order that is none is the default. Ties of time are broken by id. Raises
+    `InvalidInput` for a bad key or page.
     """
     limit, offset = sql.page_bounds(page, per_page)
     where = _list_condition(resource_id, metadata, within)
-    order = f"{order_by} {direction}, id {direction}"
+    field = order_by if order_by in get_args(OrderField) else "created_at"
+    way = direction if direction in get_args(Direction) else "DESC"
+    order = f"{field} {way}, id {way}"  # nothing else may reach the statement
     read = sql.hot_rows if within is None else sql.rows
     found = read(
         f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_thread t WHERE {where}),

@@ -188,6 +188,19 @@ def test_list_threads__refuses_what_cannot_be(choices: Any) -> None:
         threads.list_threads(**choices)
 
 
+@pytest.mark.parametrize(
+    "odd", ["", "asc; DELETE FROM mastra_memory_thread", "id", None, 5, ["ASC"]]
+)
+def test_list_threads__an_order_that_is_none_is_the_default(odd: Any) -> None:
+    for number in range(3):
+        make_thread("r", str(number))
+    newest_first = ["2", "1", "0"]
+    for choice in ({"order_by": odd}, {"direction": odd}, {"order_by": odd, "direction": odd}):
+        assert [thread.id for thread in threads.list_threads(**choice).threads] == newest_first
+    listed = threads.list_threads(order_by="updated_at", direction="ASC").threads
+    assert [thread.id for thread in listed] == newest_first[::-1]
+
+
 def test_any__ids_with_odd_characters_mean_the_cleaned_one() -> None:
     made = threads.create_thread("r", thread_id=ODD, title=ODD, metadata={ODD: ODD})
     assert (made.id, made.title, made.metadata) == (PLAIN, PLAIN, {PLAIN: PLAIN})
