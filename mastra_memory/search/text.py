@@ -22,7 +22,7 @@ MAX_COMMON = 1_000
 """The same in a long scope; messages with the rarer words come first then."""
 ENOUGH, PLENTY = 200, 400
 """Of candidates: words are added, the rarest first, until there are enough; not beyond plenty."""
-MAX_RANKING = 12
+MAX_RANKING = 8
 """Words that count in a long scope; the others are common beside the rarest."""
 MAX_COUNTED = 50_000
 """How far the scope is counted; a word's rarity hardly changes beyond."""
