@@ -133,6 +133,7 @@ def test_serve__first_run_then_second_run(tmp_path: Path) -> None:
     manage(var_dir, "shell", "-c", SWITCH_OFF)
     with serve(var_dir) as service:
         assert "no administrator is active" in service.wait_until_it_says("Ctrl-C")
+        assert service.stop(signal.SIGTERM) == 0
 
 
 def test_serve__two_first_runs_at_once_prepare_one_after_the_other(tmp_path: Path) -> None:
