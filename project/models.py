@@ -13,6 +13,7 @@ SECRET_PREFIX = "mm_"
 SECRET_BYTES = 32
 SHOWN_LENGTH = 10
 DEFAULT_DAYS = 90
+NAME_LENGTH = 100
 LAST_USED_PRECISION = timedelta(hours=1)
 
 
@@ -44,7 +45,7 @@ class AccessToken(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="access_tokens"
     )
-    name = models.CharField(max_length=100, blank=True, help_text="What it is for.")
+    name = models.CharField(max_length=NAME_LENGTH, blank=True, help_text="What it is for.")
     prefix = models.CharField(
         max_length=SHOWN_LENGTH, editable=False, help_text="How the secret begins, to recognise it."
     )

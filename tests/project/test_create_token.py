@@ -28,7 +28,18 @@ def test_create_token__unknown_user_is_an_error() -> None:
         call_command("create_token", "nobody")
 
 
-def test_create_token__refuses_a_token_that_is_over_already() -> None:
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--days", "0"), ("--days", "-5"), ("--days", "9" * 12), ("--name", "n" * 101)],
+)
+def test_create_token__refuses_a_life_or_a_name_that_cannot_be(option: str, value: str) -> None:
     User.objects.create_user("alice")
-    with pytest.raises(CommandError, match="--days"):
-        call_command("create_token", "alice", "--days", "0")
+    with pytest.raises(CommandError, match=option):
+        call_command("create_token", "alice", option, value)
+    assert not AccessToken.objects.exists()
+
+
+def test_create_token__refuses_a_user_who_is_switched_off() -> None:
+    User.objects.create_user("alice", is_active=False)
+    with pytest.raises(CommandError, match="alice is switched off"):
+        call_command("create_token", "alice")

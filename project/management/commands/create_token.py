@@ -7,7 +7,9 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from project.models import DEFAULT_DAYS, AccessToken
+from project.models import DEFAULT_DAYS, NAME_LENGTH, AccessToken
+
+MOST_DAYS = 36_500
 
 
 class Command(BaseCommand):
@@ -24,12 +26,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> str:
         """Create the token."""
         users = get_user_model()
-        if options["days"] < 1:
-            raise CommandError("--days must be at least 1.")
+        if not 1 <= options["days"] <= MOST_DAYS:
+            raise CommandError(f"--days must be 1 to {MOST_DAYS}.")
+        if len(options["name"]) > NAME_LENGTH:
+            raise CommandError(f"--name may have {NAME_LENGTH} characters.")
         try:
             user = users.objects.get(**{users.USERNAME_FIELD: options["username"]})
         except users.DoesNotExist:
             raise CommandError(f"There is no user {options['username']!r}.") from None
+        if not user.is_active:
+            raise CommandError(f"{options['username']} is switched off; a token opens nothing.")
         expires_at = timezone.now() + timedelta(days=options["days"])
         token = AccessToken(user=user, name=options["name"], expires_at=expires_at)
         secret = token.give_secret()
