@@ -93,11 +93,13 @@ class Params:
     def bracketed(self, name: str) -> dict[str, str]:
         """`name[key]=value` pairs, values as text; deeper brackets are ignored."""
         start = f"{name}["
-        return {
-            key[len(start) : -1]: jsontext.clean_text(str(self.query[key]))
-            for key in self.query
-            if key.startswith(start) and key.endswith("]") and "[" not in key[len(start) :]
-        }
+        found: dict[str, str] = {}
+        for key, values in self.query.lists():
+            if key.startswith(start) and key.endswith("]") and "[" not in key[len(start) :]:
+                if len(values) > 1:
+                    raise fault(key, "expected one value, received several")
+                found[key[len(start) : -1]] = jsontext.clean_text(str(values[0]))
+        return found
 
     def json_object(self, name: str) -> dict[str, Any] | None:
         """A JSON object, None when absent."""

@@ -108,6 +108,8 @@ def test_list__brackets_filter_by_text(api: Api) -> None:
     make_thread("r", "text", metadata={"n": "3"})
     assert ids(api.get("threads", {"metadata[n]": "3"})) == ["text"]
     assert api.get("threads", {"metadata[a][b]": "1"}).body["total"] == 2
+    for name in ("metadata[n]", "orderBy[direction]"):
+        assert fields_of(api.get("threads", {name: ("3", "4")})) == [name]
 
 
 @pytest.mark.parametrize("key", HOSTILE_KEYS)
