@@ -237,17 +237,24 @@ def ids_of(given: Sequence[str | Mapping[str, Any]]) -> list[str]:
     return [keys.check_id(known, f"messageIds.{index}") for index, known in enumerate(found)]
 
 
-def delete_messages(message_ids: Iterable[str]) -> int:
-    """Delete the messages and move their threads' `updated_at`. Returns how many there were."""
+def delete_messages(message_ids: Iterable[str], *, resource_id: str | None = None) -> int:
+    """Delete the messages and move their threads' `updated_at`. Returns how many there were.
+
+    With `resource_id`, messages of other resources stay.
+    """
     ids = [jsontext.clean_text(message_id) for message_id in message_ids]
+    theirs = sql.Where()
+    theirs.add("id = ANY(%s)", ids)
+    if resource_id is not None:
+        theirs.add("resource_id = %s", resource_id)
     # Threads are locked before their messages, as in a save: no deadlock between the two.
     found = sql.row(
         f"""WITH touched AS (UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
-            WHERE id IN (SELECT thread_id FROM mastra_memory_message WHERE id = ANY(%s))
+            WHERE id IN (SELECT thread_id FROM mastra_memory_message WHERE {theirs})
             RETURNING id),
         deleted AS (DELETE FROM mastra_memory_message
-            WHERE id = ANY(%s) AND thread_id IN (SELECT id FROM touched) RETURNING id)
+            WHERE {theirs} AND thread_id IN (SELECT id FROM touched) RETURNING id)
         SELECT count(*) FROM deleted""",
-        [ids, ids],
+        [*theirs.params, *theirs.params],
     )
     return found[0] if found else 0

@@ -277,6 +277,15 @@ def test_delete_messages__counts_rows_and_moves_the_time(statements: Statements)
     assert messages.delete_messages([]) == 0
 
 
+def test_delete_messages__of_one_resource_leaves_the_others() -> None:
+    mine, theirs = make_thread("r"), make_thread("s")
+    save([a_message(mine, "mine"), a_message(theirs, "theirs")])
+    before = threads.get_thread(theirs.id).updated
+    assert messages.delete_messages(["mine", "theirs"], resource_id="r") == 1
+    assert [message.id for message in messages.get_messages(["mine", "theirs"])] == ["theirs"]
+    assert threads.get_thread(theirs.id).updated == before
+
+
 def test_delete_messages__beside_saves_never_deadlocks(transactional_db: None) -> None:
     thread = make_thread()
     save(some_messages(thread, 20))

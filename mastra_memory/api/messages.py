@@ -66,14 +66,13 @@ class MessageViewSet(MemoryViewSet):
         """Delete messages by id; the answer counts those that existed."""
         memory = self.memory()
         ids = serializers.DeleteMessages.read(request.data)["messageIds"]
-        self._check_owner(memory, ids)
-        count = memory.delete_messages(ids)
+        owner = self.caller.owner(self.params.text("resourceId"))
+        if owner is not None:
+            self._check_owner(memory, ids, owner)
+        count = memory.delete_messages(ids, resource_id=owner)
         noun = "message" if count == 1 else "messages"
         return self.answer({"success": True, "message": f"{count} {noun} deleted successfully"})
 
-    def _check_owner(self, memory: Memory, ids: Sequence[str]) -> None:
-        owner = self.caller.owner(self.params.text("resourceId"))
-        if owner is None:
-            return
+    def _check_owner(self, memory: Memory, ids: Sequence[str], owner: str) -> None:
         if any(found.resource_id != owner for found in memory.get_messages(ids)):
             raise AccessDenied

@@ -194,12 +194,18 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
             tasks.enqueue(tasks.embed_pending)
         return updated
 
-    def delete_messages(self, message_ids: Sequence[str | Mapping[str, Any]]) -> int:
-        """Delete messages by id or `{id}`. Returns how many there were.
+    def delete_messages(
+        self,
+        message_ids: Sequence[str | Mapping[str, Any]],
+        *,
+        resource_id: str | None = None,
+    ) -> int:
+        """Delete messages by id or `{id}`, of this resource only if one is named.
 
-        Raises `InvalidInput` for an item that is neither.
+        Returns how many there were. Raises `InvalidInput` for an item that is neither.
         """
-        return messages.delete_messages(messages.ids_of(message_ids))
+        ids = messages.ids_of(message_ids)
+        return messages.delete_messages(ids, resource_id=resource_id)
 
     # Clones
 
