@@ -1,7 +1,8 @@
 """The JSON schema of a working memory: the value it starts with, and what does not fit it."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import Any
 
 import jsonschema
@@ -17,6 +18,10 @@ logger = logging.getLogger(__name__)
 
 MAX_ISSUES = 20
 _DEPTH = 32
+_MOST_PARTS = 10_000
+"""Parts that a schema may start with: references can ask for billions."""
+_MOST_STEPS = 100_000
+"""Steps that checking a value may take, which is about a second."""
 _EMPTY: dict[str, Any] = {"string": "", "number": 0, "integer": 0, "boolean": False}
 _RELAXED = ("required", "dependentRequired", "dependencies", "minProperties")
 _FIELD = "workingMemory"
@@ -47,22 +52,36 @@ def empty_value(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return {}
     try:
-        value = _empty(schema, schema, 0)
+        value = _empty(schema, _Root(schema), 0)
     except (TypeError, AttributeError, LookupError) as error:
         logger.warning("The schema of a working memory is broken: %r", error)
         return {}
     return {} if value is None else value
 
 
-def _empty(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
+class _Root:
+    """A whole schema, and how many of its parts were looked at."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
+        self._parts = count(1)
+
+    def count(self) -> None:
+        """One more part; `LookupError` when there are too many."""
+        if next(self._parts) > _MOST_PARTS:
+            raise LookupError(f"more than {_MOST_PARTS} parts")
+
+
+def _empty(schema: Any, root: _Root, depth: int) -> Any:
     if not isinstance(schema, Mapping) or depth > _DEPTH:
         return None
+    root.count()
     if "default" in schema:
         return schema["default"]
     if "const" in schema:
         return schema["const"]
     if "$ref" in schema:
-        return _empty(_referred(schema["$ref"], root), root, depth + 1)
+        return _empty(_referred(schema["$ref"], root.schema), root, depth + 1)
     for several in ("anyOf", "oneOf"):
         if several in schema:
             return _empty_of_several(schema[several], root, depth)
@@ -75,7 +94,7 @@ def _empty(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
     return [] if kind == "array" else _EMPTY.get(str(kind))
 
 
-def _empty_of_several(choices: Iterable[Any], root: Mapping[str, Any], depth: int) -> Any:
+def _empty_of_several(choices: Iterable[Any], root: _Root, depth: int) -> Any:
     """Null where that is one of the choices, else what the first one starts with."""
     schemas = list(choices)
     if any(isinstance(one, Mapping) and one.get("type") == "null" for one in schemas):
@@ -119,11 +138,55 @@ def _issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[Issue]
     try:
         kind.check_schema(schema)
         # An empty registry: a schema may point into itself and nowhere else, least of all at a URL.
-        found = kind(schema, registry=Registry()).iter_errors(value)
+        checking = _limited(kind)(_of_one_dialect(schema), registry=Registry())
+        found = checking.iter_errors(value)
         return [_issue(error) for error, _ in zip(found, range(MAX_ISSUES), strict=False)]
+    except _TooMuch:
+        reason = "takes too long to check against its schema"
+        raise InvalidInput(f"{_FIELD} {reason}", [Issue(_FIELD, reason)]) from None
     except _BROKEN as error:
         logger.warning("The schema of a working memory is broken: %s", str(error).split("\n")[0])
         return []
+
+
+class _TooMuch(Exception):
+    """Checking takes more than `_MOST_STEPS`."""
+
+
+def _limited(kind: Any) -> Any:
+    """The validator, which gives up in time: references make a short schema work for hours."""
+    taken = 0
+
+    def counted(keyword: Callable[..., Any]) -> Callable[..., Any]:
+        def check(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
+            nonlocal taken
+            taken += _steps(keyword, wanted, value)
+            if taken > _MOST_STEPS:
+                raise _TooMuch
+            return keyword(validator, wanted, value, schema)
+
+        return check
+
+    known = kind.VALIDATORS.items()
+    return validators.extend(kind, {name: counted(keyword) for name, keyword in known})
+
+
+def _steps(keyword: Callable[..., Any], wanted: Any, value: Any) -> int:
+    """How many steps of others a keyword is worth."""
+    if keyword.__name__ == "uniqueItems" and isinstance(value, list):
+        if not all(isinstance(item, str) for item in value):  # each is compared with each
+            return 1 + len(value) ** 2 // 8
+    elif keyword.__name__ == "enum" and isinstance(wanted, list):
+        return 1 + len(wanted) // 8
+    return 1
+
+
+def _of_one_dialect(schema: Any) -> Any:
+    """The schema without `$schema` inside, at which another validator would take over."""
+    if isinstance(schema, Mapping):
+        kept = {k: v for k, v in schema.items() if k != "$schema" or not isinstance(v, str)}
+        return {key: _of_one_dialect(part) for key, part in kept.items()}
+    return [_of_one_dialect(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _fits(*_: Any) -> None:

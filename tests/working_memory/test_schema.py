@@ -198,3 +198,41 @@ def test_outside_options__a_property_may_be_called_pattern() -> None:
     ):
         options = outside_options({"workingMemory": {"enabled": True, "schema": given}})
         assert MemoryOptions.parse(options or {}).working_memory.schema == kept
+
+
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+
+
+def doubling(inner: dict[str, Any], levels: int = 40) -> dict[str, Any]:
+    """A schema that asks the same of a value 2 ** levels times."""
+    last = {f"d{levels}": {"type": "object"}}
+    twice = {
+        f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2, **inner} for n in range(levels)
+    }
+    return {"$defs": twice | last, "$ref": "#/$defs/d0"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (doubling({}), {}),
+        (doubling(DRAFT_7), {}),
+        (doubling({}) | DRAFT_7 | {"allOf": [{"$ref": "#/$defs/d0"}]}, {}),
+        ({"uniqueItems": True}, [{"n": n} for n in range(20_000)]),
+        ({"items": {"enum": list(range(5_000))}}, [4_999] * 5_000),
+    ],
+)
+def test_checked__what_would_take_hours_is_refused(schema: Any, value: Any) -> None:
+    with pytest.raises(InvalidInput, match="takes too long to check"):
+        checked(schema, json.dumps(value))
+
+
+def test_checked__many_unique_texts_are_no_trouble() -> None:
+    texts = [str(number) for number in range(50_000)]
+    assert checked({"uniqueItems": True}, json.dumps(texts)) == texts
+
+
+def test_empty_value__a_schema_that_multiplies_is_broken(caplog: pytest.LogCaptureFixture) -> None:
+    schema = {"type": "object", "properties": {key: {"$ref": "#"} for key in "abcdef"}}
+    assert empty_value(schema) == {}
+    assert "more than 10000 parts" in caplog.text
