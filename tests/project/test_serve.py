@@ -1,6 +1,5 @@
 """`manage.py serve`, whole: started, used and stopped as a stranger would."""
 
-import os
 import re
 import signal
 import socket
@@ -9,7 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
@@ -18,6 +17,7 @@ import psutil
 import pytest
 
 from project import embedded, keeper
+from project.processes import RESTARTS
 from tests.project.commands import ROOT, environment, manage
 
 pytestmark = pytest.mark.slow
@@ -67,6 +67,10 @@ class Service:
     def family(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
 
+    def child(self, word: str) -> psutil.Process:
+        """The child whose command line holds the word."""
+        return next(c for c in psutil.Process(self.process.pid).children() if word in c.cmdline())
+
     def stop(self, number: signal.Signals) -> int:
         self.process.send_signal(number)
         return self.process.wait(WAIT)
@@ -100,7 +104,9 @@ def log_in(base: str, password: str) -> str:
 
 
 def assert_nothing_left(family: list[psutil.Process], var_dir: Path) -> None:
-    assert [child for child in family if child.is_running()] == []
+    # A zombie has ended: it waits for the machine's first process to take note.
+    left = [child for child in family if child.is_running()]
+    assert [child for child in left if child.status() != psutil.STATUS_ZOMBIE] == []
     assert keeper.server_pid(embedded.data_dir(var_dir)) is None
 
 
@@ -144,14 +150,36 @@ def test_serve__two_first_runs_at_once_prepare_one_after_the_other(tmp_path: Pat
         assert [one.stop(signal.SIGINT), other.stop(signal.SIGINT)] == [0, 0]
 
 
-def test_serve__a_child_that_dies_takes_the_rest_along(tmp_path: Path) -> None:
+def test_serve__a_helper_that_dies_is_started_again(tmp_path: Path) -> None:
+    with serve(tmp_path / "var") as service:
+        service.wait_until_it_says("Ctrl-C")
+        worker = service.child("worker")
+        worker.kill()
+        service.wait_until_it_says("The worker ended by itself (status -9) and is started again")
+        assert service.child("worker").pid != worker.pid
+        assert service.stop(signal.SIGINT) == 0
+
+
+def test_serve__a_helper_that_keeps_dying_takes_the_rest_along(tmp_path: Path) -> None:
     with serve(tmp_path / "var") as service:
         service.wait_until_it_says("Ctrl-C")
         family = service.family()
-        beat = next(child for child in family if "beat" in child.cmdline())
-        os.kill(beat.pid, signal.SIGKILL)
+        while service.process.poll() is None:
+            with suppress(StopIteration, psutil.Error):
+                service.child("beat").kill()
+            time.sleep(0.1)
+        assert service.said().count("is started again") == RESTARTS
+        assert "The scheduler ended by itself (status -9); everything was" in service.said()
+        assert_nothing_left(family, tmp_path / "var")
+
+
+def test_serve__a_web_server_that_dies_takes_the_rest_along(tmp_path: Path) -> None:
+    with serve(tmp_path / "var") as service:
+        service.wait_until_it_says("Ctrl-C")
+        family = service.family()
+        service.child("granian").kill()
         assert service.process.wait(WAIT) != 0
-        assert "The scheduler ended by itself (status -9)" in service.said()
+        assert "The web server ended by itself (status -9)" in service.said()
         assert "Traceback" not in service.said()
         assert_nothing_left(family, tmp_path / "var")
 

@@ -52,7 +52,7 @@ class Command(BaseCommand):
             self.start_children(family, options)
             if self.wait_until_ready(family, options):
                 self.say_where(options, login)
-                family.watch()
+                family.watch(self.stdout.write)
                 self.stdout.write("Stopping; running tasks are finished first ...")
         except ChildDied as death:
             raise CommandError(
@@ -84,8 +84,8 @@ class Command(BaseCommand):
         """Start worker, scheduler and web server."""
         quiet = {"PYTHONWARNINGS": ROOT_WARNING}
         concurrency = f"--concurrency={options['concurrency']}"
-        family.start("worker", [*WORKER, concurrency], quiet)
-        family.start("scheduler", BEAT, {})
+        family.start_helper("worker", [*WORKER, concurrency], quiet)
+        family.start_helper("scheduler", BEAT, {})
         family.start("web server", granian(options), {})
 
     def wait_until_ready(self, family: Family, options: dict[str, Any]) -> bool:
