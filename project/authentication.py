@@ -21,7 +21,7 @@ class BearerAuthentication(BaseAuthentication):
             return None
         if len(words) != 2:
             raise AuthenticationFailed("The Authorization header must be `Bearer` and one token.")
-        token = AccessToken.objects.live().for_secret(words[1]).select_related("user").first()
+        token = AccessToken.objects.find_live(words[1])
         if token is None:
             raise AuthenticationFailed("The access token is unknown or has expired.")
         token.mark_used()

@@ -10,7 +10,7 @@ from mastra_memory import conf
 from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
 from mastra_memory.api.base import MemoryViewSet
-from mastra_memory.options import MemoryOptions, outside_options
+from mastra_memory.options import MemoryOptions, merge, outside_options
 
 
 @doc.viewset("context")
@@ -55,7 +55,7 @@ class ContextViewSet(MemoryViewSet):
         if owner is None:
             owner = memory.get_thread(thread_id).resource_id
         given = outside_options(config) or {}
-        options = given | self._bounds(memory.options.merged(given))
+        options = merge(given, self._bounds(memory.options.merged(given)))
         context = memory.context(
             thread_id, resource_id=owner, new_messages=new, options=options or None
         )
@@ -64,6 +64,15 @@ class ContextViewSet(MemoryViewSet):
     def _bounds(self, options: MemoryOptions) -> dict[str, Any]:
         """Options that keep a scoped caller from reading more at once than a page may hold."""
         most = conf.app_settings().MAX_PER_PAGE
-        if self.caller.is_scoped and int(options.last_messages) > most:
-            return {"last_messages": most}
-        return {}
+        if not self.caller.is_scoped:
+            return {}
+        bounds: dict[str, Any] = {}
+        if int(options.last_messages) > most:
+            bounds["last_messages"] = most
+        recall = options.semantic_recall
+        if recall and recall.top_k * (1 + recall.before + recall.after) > most:
+            top_k = min(recall.top_k, most)
+            beside = (most // top_k - 1) // 2
+            span = {"before": min(recall.before, beside), "after": min(recall.after, beside)}
+            bounds["semantic_recall"] = {"top_k": top_k, "message_range": span}
+        return bounds

@@ -82,6 +82,17 @@ def test_get__a_scoped_caller_reads_at_most_a_page(alice: Person) -> None:
     assert len(body["messages"]) == 5
 
 
+def test_get__a_scoped_caller_recalls_at_most_a_page(alice: Person) -> None:
+    other = make_thread(alice.resource_id, "other")
+    told = [a_message(other, f"o{n}", text=f"Tea number {n}.", at=n) for n in range(20)]
+    Memory().save_messages(told)
+    make_thread(alice.resource_id, "t")
+    wide = {"topK": 10**6, "messageRange": 10**6, "threshold": 0}
+    config = {"semanticRecall": wide, "lastMessages": False}
+    text = alice.api.get(PATH, {"query": "tea", "memoryConfig": config}).body["systemMessage"]
+    assert 1 <= sum(f"Tea number {n}." in text for n in range(20)) <= 5
+
+
 def test_get__a_thread_that_does_not_exist_yet(api: Api, alice: Person) -> None:
     assert api.get("threads/new/context", {"query": "Hi"}).status == 404
     named = api.get("threads/new/context", {"query": "Hi", "resourceId": "r"})

@@ -42,6 +42,17 @@ def test_authenticate__token_gives_its_user(alice: User) -> None:
     assert (response.status_code, response.json()) == (200, {"user": "alice"})
 
 
+def test_find_live__is_as_whole_as_what_the_orm_reads(alice: User) -> None:
+    _, secret = make_token(alice)
+    found = AccessToken.objects.find_live(secret)
+    whole = AccessToken.objects.select_related("user").get()
+    assert found is not None
+    for mine, theirs in ((found, whole), (found.user, whole.user)):
+        names = [field.attname for field in theirs._meta.concrete_fields]
+        assert [getattr(mine, n) for n in names] == [getattr(theirs, n) for n in names]
+    assert not found.user.has_perm("mastra_memory.access_all_resources")
+
+
 def test_authenticate__costs_one_query_once_the_use_is_noted(
     alice: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
