@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.core import checks
-from django.db import DatabaseError, router
+from django.db import DatabaseError, connections, router
 
 from mastra_memory import conf, sql
 from mastra_memory.embedding import embedder, inventory
@@ -57,6 +57,22 @@ def check_metric(**_: Any) -> list[checks.CheckMessage]:
     except InvalidInput as error:
         return [checks.Error(str(error), id="mastra_memory.E003")]
     return []
+
+
+@checks.register("mastra_memory")
+def check_database(**_: Any) -> list[checks.CheckMessage]:
+    """A database that is no PostgreSQL: `migrate` would fail in the middle."""
+    alias = router.db_for_write(MessageEmbedding)
+    vendor = connections[alias].vendor
+    if vendor == "postgresql":
+        return []
+    return [
+        checks.Error(
+            f"mastra_memory needs PostgreSQL with pgvector; the database {alias} is {vendor}.",
+            hint="Name a PostgreSQL in DATABASES, or route mastra_memory to one.",
+            id="mastra_memory.E011",
+        )
+    ]
 
 
 @checks.register(checks.Tags.database)

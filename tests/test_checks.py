@@ -1,5 +1,7 @@
 """What start-up tells about the settings."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +63,27 @@ def embed(dimensions: int, *, again: bool = False) -> None:
         requests.ask(conf.app_settings().EMBEDDER, again=True)
     with FakeEmbedder(dimensions=dimensions):
         indexing.embed_pending(seconds=60)
+
+
+ON_SQLITE = """
+from django.conf import settings
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "mastra_memory"],
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+)
+from django.core.management import execute_from_command_line
+execute_from_command_line(["manage.py", "migrate"])
+"""
+
+
+def test_check_database__migrate_on_sqlite_says_what_is_needed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ON_SQLITE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "mastra_memory.E011" in done.stderr
+    assert "needs PostgreSQL with pgvector; the database default is sqlite" in done.stderr
+    assert "SEQUENCE" not in done.stderr
 
 
 @pytest.mark.django_db

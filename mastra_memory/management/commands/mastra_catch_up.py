@@ -1,5 +1,6 @@
 """Do what rows say is still to be done, when tasks were lost or no worker runs."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -17,11 +18,17 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it here and now; what failed a moment ago waits for its next attempt."""
-        self.stdout.write(f"Embedded {self.embed()} messages")
-        self.stdout.write(f"Wrote the words of {self.write_words()} messages")
-        self.stdout.write(f"Worked on {self.give_titles()} titles")
-        self.stdout.write(f"Made {self.make_exports()} exports")
-        self.stdout.write(f"Removed {exporting.remove_expired()} old exports")
+        for done in self.work():
+            if options["verbosity"]:
+                self.stdout.write(done)
+
+    def work(self) -> Iterator[str]:
+        """Do one kind of work after the other; tell each when it is done."""
+        yield f"Embedded {self.embed()} messages"
+        yield f"Wrote the words of {self.write_words()} messages"
+        yield f"Worked on {self.give_titles()} titles"
+        yield f"Made {self.make_exports()} exports"
+        yield f"Removed {exporting.remove_expired()} old exports"
 
     def embed(self) -> int:
         """Make vectors until nothing is due."""

@@ -104,12 +104,13 @@ class Command(BaseCommand):
         """Tell a newcomer what to open."""
         base = f"http://{options['host']}:{options['port']}"
         name = first_run.find_administrator() or "NAME"
+        manage = f"{sys.executable} {settings.BASE_DIR / 'manage.py'}"
         self.stdout.write(
             f"""
 Conversations      {base}/admin/
 Log in             {login}
 API documentation  {base}/api/docs/
-From a shell       TOKEN=$({sys.executable} manage.py create_token {name})
+From a shell       export TOKEN=$({manage} create_token {name})
                    curl -H "Authorization: Bearer $TOKEN" {base}/api/memory/threads
 Stop               Ctrl-C
 """
