@@ -18,7 +18,8 @@ from project import embedded, first_run
 from project.processes import ChildDied, Family
 
 START_TIMEOUT = 60.0
-THREADS = min(8, 2 * (os.cpu_count() or 1) + 1)
+THREADS = max(3, min(8, (os.cpu_count() or 1) + 1))
+"""In one process: more of them only wait for one another, and short requests take longer."""
 CELERY = ("celery", "--quiet", "-A", "project")
 WORKER = (*CELERY, "worker", "-l", "WARNING", "--without-gossip", "--without-mingle")
 BEAT = (*CELERY, "beat", "-l", "WARNING", "--pidfile=")
