@@ -1,21 +1,20 @@
 """Working memory over HTTP: merging, checking, revisions; many writers at once."""
 
-import http.client
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 import pytest
-from pytest_django.live_server_helper import LiveServer
 
 from mastra_memory.models import WorkingMemoryRevision
 from mastra_memory.options import DEFAULT_TEMPLATE
-from project.models import AccessToken
 from tests.calling import Api, fields_of
 from tests.conftest import Person
 from tests.factories import Json, make_thread, make_user
+from tests.real_server import RealServer, real_server
 
 PATH = "threads/t/working-memory"
 MERGE = {"mode": "merge"}
@@ -185,42 +184,39 @@ def test_revisions__are_their_owners(alice: Person, bob: Person) -> None:
         assert answer.status == 403 and b"mine" not in answer.raw
 
 
-def _post_at_once(server: LiveServer, agent_id: str, bodies: list[str], mode: str) -> list[int]:
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RealServer]:
+    with real_server(tmp_path) as running:
+        yield running
+
+
+def _post_at_once(server: RealServer, mode: str, bodies: list[dict[str, Any]]) -> list[int]:
     """The statuses of so many requests, each on a connection of its own, all at once."""
-    access = AccessToken(user=make_user("boss", unscoped=True))
-    token = access.give_secret()
-    access.save()
-    address = urlparse(server.url)
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-
-    def post(text: str) -> int:
-        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=60)
-        path = f"/api/memory/{PATH}?agentId={agent_id}&mode={mode}"
-        connection.request("POST", path, json.dumps({"workingMemory": text}), headers)
-        status = connection.getresponse().status
-        connection.close()
-        return status
-
+    path = f"{PATH}?agentId=a&mode={mode}"
     with ThreadPoolExecutor(50) as pool:
-        return list(pool.map(post, bodies))
+        return [status for status, _ in pool.map(partial(server.send, "POST", path), bodies)]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_post__fifty_merges_at_once_keep_fifty_keys(live_server: LiveServer) -> None:
+def test_post__fifty_merges_at_once_keep_fifty_keys(server: RealServer) -> None:
     make_thread("r", "t")
-    bodies = [json.dumps({f"k{number}": number}) for number in range(50)]
-    assert set(_post_at_once(live_server, "by-keys", bodies, "merge")) == {200}
+    config = {"workingMemory": {"enabled": True, "schema": {"type": "object"}}}
+    keys = [json.dumps({f"k{number}": number}) for number in range(50)]
+    bodies = [{"workingMemory": key, "memoryConfig": config} for key in keys]
+    assert set(_post_at_once(server, "merge", bodies)) == {200}
     newest = WorkingMemoryRevision.objects.order_by("-version")[0]
     assert json.loads(newest.content) == {f"k{number}": number for number in range(50)}
     assert newest.version == WorkingMemoryRevision.objects.count() == 50
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_post__fifty_replacements_at_once_leave_one_whole(live_server: LiveServer) -> None:
+def test_post__fifty_replacements_at_once_leave_one_whole(server: RealServer) -> None:
     make_thread("r", "t")
-    bodies = [f"# text {number}\n" * 300 for number in range(50)]
-    assert set(_post_at_once(live_server, "test-agent", bodies, "replace")) == {200}
+    texts = [f"# text {number}\n" * 300 for number in range(50)]
+    assert set(_post_at_once(server, "replace", [{"workingMemory": t} for t in texts])) == {200}
     revisions = WorkingMemoryRevision.objects.order_by("version")
-    assert sorted(one.content for one in revisions) == sorted(bodies)
+    assert sorted(one.content for one in revisions) == sorted(texts)
     api = Api(make_user("reader", unscoped=True))
     assert api.get(PATH).body["workingMemory"] == revisions.reverse()[0].content
