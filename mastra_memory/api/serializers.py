@@ -12,8 +12,15 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.sql import MAX_PAGE
 
 
+class Field(serializers.Field):
+    """A field of a body; what is read goes out as it came in."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 @extend_schema_field(OpenApiTypes.STR)
-class Text(serializers.Field):
+class Text(Field):
     """Text of any length, kept as it is sent."""
 
     default_error_messages = {"invalid": "expected text", "blank": "may not be empty"}
@@ -29,12 +36,9 @@ class Text(serializers.Field):
             self.fail("blank")
         return data
 
-    def to_representation(self, value: Any) -> Any:
-        return value
-
 
 @extend_schema_field(OpenApiTypes.OBJECT)
-class JsonObject(serializers.Field):
+class JsonObject(Field):
     """An object with any content."""
 
     default_error_messages = {"invalid": "expected an object"}
@@ -44,12 +48,9 @@ class JsonObject(serializers.Field):
             self.fail("invalid")
         return data
 
-    def to_representation(self, value: Any) -> Any:
-        return value
-
 
 @extend_schema_field(OpenApiTypes.INT)
-class Whole(serializers.Field):
+class Whole(Field):
     """A whole number."""
 
     default_error_messages = {"invalid": "expected a whole number"}
@@ -61,12 +62,9 @@ class Whole(serializers.Field):
             self.fail("invalid")
         return int(data)
 
-    def to_representation(self, value: Any) -> Any:
-        return value
-
 
 @extend_schema_field(OpenApiTypes.DATETIME)
-class Moment(serializers.Field):
+class Moment(Field):
     """ISO 8601 text or epoch milliseconds."""
 
     default_error_messages = {"invalid": "expected a date"}
@@ -77,8 +75,29 @@ class Moment(serializers.Field):
         except ValueError:
             self.fail("invalid")
 
-    def to_representation(self, value: Any) -> Any:
-        return value
+
+@extend_schema_field({"type": "array", "items": {"type": "object"}})
+class JsonList(Field):
+    """A list of anything: what is in it is checked where it is used."""
+
+    default_error_messages = {"invalid": "expected a list"}
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if not isinstance(data, list):
+            self.fail("invalid")
+        return data
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string"}})
+class TextList(JsonList):
+    """A list of texts, however long; the first that is none is told."""
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        texts = super().to_internal_value(data)
+        for index, item in enumerate(texts):
+            if not isinstance(item, str):
+                raise serializers.ValidationError({str(index): ["expected text"]})
+        return texts
 
 
 class Body(serializers.Serializer[Any]):
@@ -110,24 +129,6 @@ class UpdateThread(Body):
     resourceId = Text(required=False)
 
 
-@extend_schema_field({"type": "array", "items": {"type": "string"}})
-class TextList(serializers.Field):
-    """A list of texts, however long; the first that is none is told."""
-
-    default_error_messages = {"invalid": "expected a list"}
-
-    def to_internal_value(self, data: Any) -> list[str]:
-        if not isinstance(data, list):
-            self.fail("invalid")
-        for index, item in enumerate(data):
-            if not isinstance(item, str):
-                raise serializers.ValidationError({str(index): ["expected text"]})
-        return data
-
-    def to_representation(self, value: Any) -> Any:
-        return value
-
-
 class MessageFilterInput(Body):
     startDate = Moment(required=False, allow_null=True)
     endDate = Moment(required=False, allow_null=True)
@@ -151,27 +152,12 @@ class TransferThread(Body):
     resourceId = Text(blank=False)
 
 
-@extend_schema_field({"type": "array", "items": {"type": "object"}})
-class JsonList(serializers.Field):
-    """A list of anything: what is in it is checked where it is used."""
-
-    default_error_messages = {"invalid": "expected a list"}
-
-    def to_internal_value(self, data: Any) -> list[Any]:
-        if not isinstance(data, list):
-            self.fail("invalid")
-        return data
-
-    def to_representation(self, value: Any) -> Any:
-        return value
-
-
 class SaveMessages(Body):
     messages = JsonList()
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]})
-class MessageIds(serializers.Field):
+class MessageIds(Field):
     """One id, a list of ids, `{id}`, or a list of `{id}`; not a mixed list."""
 
     default_error_messages = {
@@ -185,9 +171,6 @@ class MessageIds(serializers.Field):
         if not all(isinstance(item, str) and item for item in items):
             self.fail("invalid")
         return items
-
-    def to_representation(self, value: Any) -> Any:
-        return value
 
 
 class DeleteMessages(Body):
