@@ -12,6 +12,9 @@ from mastra_memory.exceptions import InvalidInput, Issue
 LATER = "greatest(clock_timestamp()::timestamptz(3), updated_at + interval '1 millisecond')"
 """A thread's new `updated_at`, always later than the old one."""
 
+DUE_BY = "clock_timestamp() + interval '1 ms'"
+"""What is due by then is due now: times are kept to the millisecond, and rounded up or down."""
+
 
 def instant(column: str) -> str:
     """A time column as the wire shows it: text is read several times faster than a datetime."""

@@ -27,8 +27,8 @@ class Claimed:
 def models_due() -> list[str]:
     """The models for which something can be taken."""
     found = sql.rows(
-        """SELECT DISTINCT model FROM mastra_memory_embeddingrequest
-        WHERE failed_at IS NULL AND due_at <= clock_timestamp() + interval '1 ms'"""
+        f"""SELECT DISTINCT model FROM mastra_memory_embeddingrequest
+        WHERE failed_at IS NULL AND due_at <= {sql.DUE_BY}"""
     )
     return [name for (name,) in found]
 
@@ -40,7 +40,7 @@ def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = Non
     failed before.
     """
     where = scope or sql.Where()
-    where.add("r.error = ''" if scope else "r.due_at <= clock_timestamp() + interval '1 ms'")
+    where.add("r.error = ''" if scope else f"r.due_at <= {sql.DUE_BY}")
     where.add("r.attempts < %s", conf.app_settings().EMBEDDER_ATTEMPTS)
     found = sql.rows(
         # Materialized: as a plain subquery it may run once a row, and take more than the limit.
@@ -93,11 +93,11 @@ def put_off(model: str, reason: str) -> None:
     """Note that nothing of this model can be embedded now; try again later, as `put_back` does."""
     known = conf.app_settings()
     sql.execute(
-        """UPDATE mastra_memory_embeddingrequest SET error = left(%s, 2000),
+        f"""UPDATE mastra_memory_embeddingrequest SET error = left(%s, 2000),
             attempts = attempts + 1, due_at = clock_timestamp()
                 + make_interval(secs => least(%s * 2 ^ attempts, %s)),
             failed_at = CASE WHEN attempts + 1 >= %s THEN clock_timestamp() END
-        WHERE model = %s AND failed_at IS NULL AND due_at <= clock_timestamp() + interval '1 ms'""",
+        WHERE model = %s AND failed_at IS NULL AND due_at <= {sql.DUE_BY}""",
         [reason, FIRST_PAUSE, LONGEST_PAUSE, known.EMBEDDER_ATTEMPTS, model],
     )
 

@@ -68,8 +68,8 @@ def ask_for_titles(
 def due_threads(limit: int = 1000) -> list[str]:
     """Threads whose title can be worked on now, those that wait longest first."""
     found = sql.rows(
-        """SELECT id FROM mastra_memory_thread
-        WHERE title_state = 'pending' AND title_due_at <= clock_timestamp() + interval '1 ms'
+        f"""SELECT id FROM mastra_memory_thread
+        WHERE title_state = 'pending' AND title_due_at <= {sql.DUE_BY}
         ORDER BY title_due_at LIMIT %s""",
         [limit],
     )
@@ -116,11 +116,11 @@ def _proposed(work: Work, told: str) -> tuple[str, str, bool]:
 def _take(thread_id: str) -> Work | None:
     """Claim the work, unless it is done, taken, or no longer wanted."""
     found = sql.row(
-        """UPDATE mastra_memory_thread
+        f"""UPDATE mastra_memory_thread
         SET title_state = CASE WHEN title = '' THEN 'pending' ELSE 'done' END,
             title_attempts = title_attempts + 1, title_due_at = clock_timestamp() + %s
         WHERE id = %s AND title_state = 'pending'
-            AND title_due_at <= clock_timestamp() + interval '1 ms'
+            AND title_due_at <= {sql.DUE_BY}
         RETURNING title, title_attempts, title_request""",
         [LEASE, thread_id],
     )
