@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Self
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -28,14 +28,6 @@ def default_expiry() -> datetime:
 
 class AccessTokenQuerySet(models.QuerySet["AccessToken"]):
     """What one may ask of tokens."""
-
-    def live(self) -> Self:
-        """Tokens that still open the door."""
-        return self.filter(expires_at__gt=timezone.now(), user__is_active=True)
-
-    def for_secret(self, secret: str) -> Self:
-        """The token with this secret, whatever its state."""
-        return self.filter(secret_hash=hash_secret(secret))
 
     def find_live(self, secret: str) -> "AccessToken | None":
         """The live token with this secret, with its user; None without one.

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from project.models import AccessToken
+from project.models import AccessToken, hash_secret
 from tests.project.test_models import make_token
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def test_add__shows_the_secret_once(admin_client: Client, admin_user: User) -> N
     assert response.status_code == 200
     assert "no-store" in response["Cache-Control"]
     assert secret in response.content.decode()
-    token = AccessToken.objects.for_secret(secret).get()
+    token = AccessToken.objects.get(secret_hash=hash_secret(secret))
     page = reverse("admin:project_accesstoken_change", args=[token.pk])
     assert secret not in admin_client.get(page).content.decode()
     assert secret not in admin_client.get(reverse(LIST)).content.decode()
@@ -90,6 +90,6 @@ def test_revoke__ends_the_token_and_says_who_did_it(admin_client: Client, admin_
     token, secret = make_token(admin_user)
     action = {"action": "revoke", "_selected_action": [token.pk]}
     assert admin_client.post(reverse(LIST), action).status_code == 302
-    assert not AccessToken.objects.live().for_secret(secret).exists()
+    assert AccessToken.objects.find_live(secret) is None
     entry = LogEntry.objects.get(object_id=str(token.pk))
     assert (entry.user, entry.change_message) == (admin_user, "Revoked.")

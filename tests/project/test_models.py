@@ -42,12 +42,12 @@ def test_default_expiry__is_ninety_days_away(alice: User) -> None:
     assert timedelta(days=89) < token.expires_at - timezone.now() <= timedelta(days=90)
 
 
-def test_live__leaves_out_expired_tokens_and_inactive_users(alice: User) -> None:
-    live, _ = make_token(alice)
-    make_token(alice, days=-1)
-    assert list(AccessToken.objects.live()) == [live]
+def test_find_live__leaves_out_expired_tokens_and_inactive_users(alice: User) -> None:
+    live, secret = make_token(alice)
+    _, expired = make_token(alice, days=-1)
+    assert [AccessToken.objects.find_live(one) for one in (secret, expired)] == [live, None]
     User.objects.update(is_active=False)
-    assert not AccessToken.objects.live().exists()
+    assert AccessToken.objects.find_live(secret) is None
 
 
 def test_revoke__ends_live_tokens_and_keeps_the_date_of_others(alice: User) -> None:
