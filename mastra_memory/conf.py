@@ -68,8 +68,8 @@ class AppSettings:
 
 
 def app_settings() -> AppSettings:
-    """The settings as they are now; never cached, so that `override_settings` works."""
-    return AppSettings(**getattr(settings, "MASTRA_MEMORY", {}))
+    """The settings as they are now: read anew when another dict is in place."""
+    return _read().settings
 
 
 def unknown_settings() -> list[str]:
@@ -90,13 +90,12 @@ def agent_options(agent_id: str | None) -> MemoryOptions:
     Raises `AgentNotFound` for an id that is none of the configured agents, and
     `MemoryNotConfigured` for an agent without memory.
     """
-    given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
-    parsed = _parsed.setdefault(id(given), (given, {}))[1]
-    known = app_settings()
-    key = agent_id if known.AGENTS else None
-    if key not in parsed:
-        parsed[key] = MemoryOptions.parse(known.OPTIONS, _own_options(known, key))
-    return parsed[key]
+    read = _read()
+    key = agent_id if read.settings.AGENTS else None
+    if key not in read.options:
+        own = _own_options(read.settings, key)
+        read.options[key] = MemoryOptions.parse(read.settings.OPTIONS, own)
+    return read.options[key]
 
 
 def _own_options(known: AppSettings, agent_id: str | None) -> Mapping[str, Any]:
@@ -110,7 +109,26 @@ def _own_options(known: AppSettings, agent_id: str | None) -> Mapping[str, Any]:
     return own
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a dict of settings says."""
+
+    given: Mapping[str, Any]
+    """The dict itself, held so that no other can be taken for it."""
+    settings: AppSettings
+    options: dict[str | None, MemoryOptions] = field(default_factory=dict)
+    """By agent, as they are asked for."""
+
+
 _NOTHING: dict[str, Any] = {}
-_parsed: dict[int, tuple[Any, dict[str | None, MemoryOptions]]] = {}
-"""Options parsed once per settings object, which is held so that its id stays its own.
-`override_settings` puts another object in place, and so reads anew."""
+_last: _Read | None = None
+
+
+def _read() -> _Read:
+    """The settings, parsed once for each dict: `override_settings` puts another one in place."""
+    global _last
+    given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
+    last = _last
+    if last is None or last.given is not given:
+        last = _last = _Read(given, AppSettings(**given))
+    return last

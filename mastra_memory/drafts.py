@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from mastra_memory import jsontext, keys, parts, times
+from mastra_memory import jsontext, keys, parts, sql, times
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.models import Message
 
@@ -130,4 +130,5 @@ def as_columns(drafts: Sequence[Draft]) -> list[list[Any]]:
 
     Sent as arrays in the binary form: the database reads them in half the time of one document.
     """
-    return [list(column) for column in zip(*[draft[1:] for draft in drafts], strict=True)]
+    *texts, moments = zip(*[draft[1:] for draft in drafts], strict=True)
+    return [*map(sql.Texts, texts), list(moments)]

@@ -1,11 +1,14 @@
-"""Middleware for pages only: a program that calls the API needs no language, files or messages.
+"""Middleware for pages only: a program that calls the API has no login, language or files.
 
-The API's own routes skip it, which saves a quarter of what a short request costs.
+A request to the API's routes that brings no cookie and wants no page skips them, for they cost
+more than a short answer. What guards everybody is left as it is.
 """
 
 from typing import Any
 
+from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest
 from django.middleware.locale import LocaleMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -13,21 +16,38 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 API = "/api/memory/"
 
 
+def is_of_program(request: HttpRequest) -> bool:
+    """Tell whether a program asks: without cookies nobody is logged in by a page."""
+    asked = request.META
+    return (
+        request.path_info.startswith(API)
+        and not asked.get("HTTP_COOKIE")
+        and "text/html" not in asked.get("HTTP_ACCEPT", "")
+    )
+
+
 class _ForPages:
     get_response: Any
 
     def __call__(self, request: HttpRequest) -> Any:
         page: Any = super()
-        skipped = request.path_info.startswith(API)
-        return self.get_response(request) if skipped else page.__call__(request)
+        return self.get_response(request) if is_of_program(request) else page.__call__(request)
 
 
 class PageFiles(_ForPages, WhiteNoiseMiddleware):
     """The files that pages are made of."""
 
 
+class PageSession(_ForPages, SessionMiddleware):
+    """What a browser is remembered by."""
+
+
 class PageLanguage(_ForPages, LocaleMiddleware):
     """Pages in the reader's language."""
+
+
+class PageLogin(_ForPages, AuthenticationMiddleware):
+    """Who is logged in."""
 
 
 class PageMessages(_ForPages, MessageMiddleware):

@@ -37,11 +37,11 @@ MIDDLEWARE = [
     "project.health.health_routes",
     "django.middleware.security.SecurityMiddleware",
     "project.pages.PageFiles",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "project.pages.PageSession",
     "project.pages.PageLanguage",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "project.pages.PageLogin",
     "project.pages.PageMessages",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

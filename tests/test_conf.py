@@ -38,3 +38,8 @@ def test_agent_options__an_agent_differs_from_the_defaults(
         conf.agent_options("none")
     with pytest.raises(AgentNotFound):
         conf.agent_options("whoever")
+
+
+def test_app_settings__are_read_once_for_each_dict() -> None:
+    with override_settings(MASTRA_MEMORY={"MAX_PER_PAGE": 7}):
+        assert conf.app_settings() is conf.app_settings()

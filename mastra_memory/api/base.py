@@ -33,7 +33,6 @@ from mastra_memory.values import StoredThread
 LARGE_ANSWER = 1024 * 1024
 """Lists beyond so many bytes are sent piece by piece."""
 
-
 DRAINED = 256 * 1024 * 1024
 """Of a body that is too large, so many bytes are read and dropped before the answer."""
 
@@ -67,6 +66,9 @@ class JsonParser(BaseParser):
                 return jsontext.loads(data)
         _drain(stream)
         raise BodyTooLarge(f"The request body is larger than {limit} bytes")
+
+
+_HEADERS = {"Content-Type": JsonRenderer.media_type, "Vary": "Accept"}
 
 
 class Negotiation(BaseContentNegotiation):
@@ -104,6 +106,16 @@ class MemoryViewSet(ViewSet):
         if request.META.get("HTTP_TRANSFER_ENCODING") and not request.META.get("CONTENT_LENGTH"):
             _give_length(request._request)  # not before it is known who sends it
 
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {}  # `finalize_response` asks for them where they are wanted
+
+    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(response, Response):  # made by `answer`, complete
+            return response
+        self.headers = super().default_response_headers
+        return super().finalize_response(request, response, *args, **kwargs)
+
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return errors.handle
 
@@ -116,7 +128,7 @@ class MemoryViewSet(ViewSet):
     def answer(self, data: Any) -> HttpResponseBase:
         """A 200 with this JSON, straight to the bytes unless a browser wants a page."""
         if isinstance(self.request.accepted_renderer, JsonRenderer):
-            return HttpResponse(orjson.dumps(data), content_type=JsonRenderer.media_type)
+            return HttpResponse(orjson.dumps(data), headers=_HEADERS)
         return Response(data)
 
     def answer_with_list(self, data: dict[str, Any], name: str, items: list[bytes]) -> Any:
@@ -127,7 +139,7 @@ class MemoryViewSet(ViewSet):
         plain = isinstance(self.request.accepted_renderer, JsonRenderer)
         if plain and sum(map(len, items)) > LARGE_ANSWER:
             pieces = _pieces(orjson.dumps(data), name, items)
-            return StreamingHttpResponse(pieces, content_type=JsonRenderer.media_type)
+            return StreamingHttpResponse(pieces, headers=_HEADERS)
         return self.answer({**data, name: [orjson.Fragment(item) for item in items]})
 
     def memory(self) -> Memory:

@@ -1,5 +1,6 @@
 """Who calls, and what is theirs. Closed unless something opens it."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from mastra_memory import conf
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.values import StoredThread
 
+_imported = functools.cache(import_string)
 ACCESS_ALL = "mastra_memory.access_all_resources"
 
 
@@ -48,7 +50,7 @@ def caller_of(request: Request) -> Caller:
     A user without a resource and without `access_all_resources` is nobody: raises
     `PermissionDenied`.
     """
-    resource_id = import_string(conf.app_settings().RESOURCE_FOR_REQUEST)(request)
+    resource_id = _imported(conf.app_settings().RESOURCE_FOR_REQUEST)(request)
     if resource_id is None and may_access_all(request.user):
         return Caller(None)
     if not resource_id:

@@ -1,7 +1,8 @@
 """The routes of Mastra's memory API, below whatever prefix the host chooses.
 
-Thread ids are any text: a slash in one arrives decoded, so paths with a fixed ending come first
-and the plain thread takes the rest. (A thread called `a/messages` can be listed, not addressed.)
+Thread ids are any text: a slash in one arrives decoded, so the plain thread takes all paths but
+those with a fixed ending. (A thread called `a/messages` can be listed, not addressed.)
+What is asked most comes first: every route before it takes its time.
 """
 
 from typing import Any
@@ -19,6 +20,18 @@ from mastra_memory.api.working_memory import WorkingMemoryViewSet
 app_name = "mastra_memory"
 
 
+ENDINGS = (
+    "messages",
+    "clone",
+    "transfer",
+    "context",
+    "working-memory",
+    "working-memory/revisions",
+    "working-memory/restore",
+)
+"""What may follow a thread in a path."""
+
+
 class ThreadIdConverter:
     """Any text, with slashes and line breaks."""
 
@@ -31,7 +44,14 @@ class ThreadIdConverter:
         return value
 
 
+class PlainThreadIdConverter(ThreadIdConverter):
+    """The same where nothing follows."""
+
+    regex = ThreadIdConverter.regex + "".join(f"(?<!/{ending})" for ending in ENDINGS)
+
+
 register_converter(ThreadIdConverter, "mastra_thread_id")
+register_converter(PlainThreadIdConverter, "mastra_plain_thread_id")
 
 
 def _route(route: str, viewset: Any, name: str, **actions: str) -> URLPattern:
@@ -51,12 +71,11 @@ _NETWORK = [
 ]
 
 urlpatterns = [
-    _route("status", AgentViewSet, "status", get="status"),
-    _route("config", AgentViewSet, "config", get="config"),
-    _route("threads", ThreadViewSet, "threads", get="list", post="create"),
+    _route("threads/<mastra_plain_thread_id:thread_id>", ThreadViewSet, "thread", **_ONE),
     _route(f"{_THREAD}/messages", MessageViewSet, "messages", get="list"),
-    _route(f"{_THREAD}/clone", ThreadViewSet, "clone", post="clone"),
-    _route(f"{_THREAD}/transfer", ThreadViewSet, "transfer", post="transfer"),
+    _route("save-messages", MessageViewSet, "save-messages", post="save"),
+    _route("threads", ThreadViewSet, "threads", get="list", post="create"),
+    _route(f"{_THREAD}/context", ContextViewSet, "context", get="retrieve", post="read"),
     _route(
         f"{_THREAD}/working-memory",
         WorkingMemoryViewSet,
@@ -64,6 +83,9 @@ urlpatterns = [
         get="retrieve",
         post="update",
     ),
+    _route("search", SearchViewSet, "search", get="list"),
+    _route(f"{_THREAD}/clone", ThreadViewSet, "clone", post="clone"),
+    _route(f"{_THREAD}/transfer", ThreadViewSet, "transfer", post="transfer"),
     _route(
         f"{_THREAD}/working-memory/revisions",
         WorkingMemoryViewSet,
@@ -76,10 +98,8 @@ urlpatterns = [
         "restore-working-memory",
         post="restore",
     ),
-    _route(f"{_THREAD}/context", ContextViewSet, "context", get="retrieve", post="read"),
-    _route(_THREAD, ThreadViewSet, "thread", **_ONE),
-    _route("search", SearchViewSet, "search", get="list"),
-    _route("save-messages", MessageViewSet, "save-messages", post="save"),
+    _route("status", AgentViewSet, "status", get="status"),
+    _route("config", AgentViewSet, "config", get="config"),
     _route("messages/delete", MessageViewSet, "delete-messages", post="remove"),
     _route(
         "observational-memory", ObservationalMemoryViewSet, "observational-memory", get="retrieve"

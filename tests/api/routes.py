@@ -1,5 +1,6 @@
 """Every route of the API, with a request that names somebody's data."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +94,7 @@ def served() -> set[str]:
     """The routes that the API has, as keys of `ROUTES`."""
     found = set()
     for pattern in urlpatterns:
-        path = str(pattern.pattern).replace("<mastra_thread_id:thread_id>", "<thread>")
+        path = re.sub(r"<mastra_(plain_)?thread_id:thread_id>", "<thread>", str(pattern.pattern))
         actions: dict[str, str] = vars(pattern.callback)["actions"]
         for method in actions.keys() - {"head"}:
             found.add(f"{method.upper()} {path.removeprefix('memory/')}")

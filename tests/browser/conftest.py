@@ -1,6 +1,7 @@
 """A real browser on a real server: Debian's Chromium, driven by Playwright."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from mastra_memory.memory import Memory
@@ -69,6 +70,11 @@ class Person:
     def open_thread(self, thread_id: str, query: str = "") -> None:
         """Open a conversation."""
         self.open(f"/admin/mastra_memory/thread/{thread_id}/change/{query}")
+
+    def arrives(self, title: str | re.Pattern[str]) -> None:
+        """Wait for the page with this title, until its scripts listen to keys."""
+        expect(self.page.get_by_role("heading", level=1)).to_contain_text(title)
+        self.page.wait_for_load_state()
 
     def sees(self, text: str) -> bool:
         """Whether the page shows a text."""
