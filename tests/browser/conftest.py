@@ -71,9 +71,9 @@ class Person:
         """Open a conversation."""
         self.open(f"/admin/mastra_memory/thread/{thread_id}/change/{query}")
 
-    def arrives(self, title: str | re.Pattern[str]) -> None:
-        """Wait for the page with this title, until its scripts listen to keys."""
-        expect(self.page.get_by_role("heading", level=1)).to_contain_text(title)
+    def arrives(self, text: str | re.Pattern[str], at: str = "h1") -> None:
+        """Wait for a page that says this there, until its scripts listen to keys."""
+        expect(self.page.locator(at)).to_contain_text(text)
         self.page.wait_for_load_state()
 
     def sees(self, text: str) -> bool:
