@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 GARBAGE = (20_000, 20, 20)
-"""How much is made before garbage is looked for. Python's own 700 has a request that reads a
-hundred messages look ten times, and find nothing: only cycles are left to it, and we make few."""
+"""So many new objects, and so many rounds, before garbage is looked for. With Python's own 700 a
+request that reads a hundred messages looks ten times and finds nothing: what is in no cycle goes at
+once anyway."""
 
 django = get_wsgi_application()
 gc.collect()
