@@ -45,9 +45,13 @@ class ThreadIdConverter:
 
 
 class PlainThreadIdConverter(ThreadIdConverter):
-    """The same where nothing follows."""
+    """The same where nothing follows: an ending needs a thread before it, else it is the thread."""
 
-    regex = ThreadIdConverter.regex + "".join(f"(?<!/{ending})" for ending in ENDINGS)
+    regex = (
+        ThreadIdConverter.regex
+        + "".join(f"(?<!/{ending})" for ending in ENDINGS)
+        + f"|/?(?:{'|'.join(ENDINGS)})"
+    )
 
 
 register_converter(ThreadIdConverter, "mastra_thread_id")
