@@ -19,15 +19,14 @@ from mastra_memory.api.working_memory import WorkingMemoryViewSet
 
 app_name = "mastra_memory"
 
-
 ENDINGS = (
-    "messages",
-    "clone",
-    "transfer",
-    "context",
-    "working-memory",
-    "working-memory/revisions",
-    "working-memory/restore",
+    "/messages",
+    "/clone",
+    "/transfer",
+    "/context",
+    "/working-memory",
+    "/working-memory/revisions",
+    "/working-memory/restore",
 )
 """What may follow a thread in a path."""
 
@@ -47,11 +46,10 @@ class ThreadIdConverter:
 class PlainThreadIdConverter(ThreadIdConverter):
     """The same where nothing follows: an ending needs a thread before it, else it is the thread."""
 
-    regex = (
-        ThreadIdConverter.regex
-        + "".join(f"(?<!/{ending})" for ending in ENDINGS)
-        + f"|/?(?:{'|'.join(ENDINGS)})"
-    )
+    def to_python(self, value: str) -> str:
+        if value.endswith(ENDINGS) and value not in ENDINGS:
+            raise ValueError("another route's")
+        return value
 
 
 register_converter(ThreadIdConverter, "mastra_thread_id")

@@ -1,5 +1,6 @@
 """Which path leads where."""
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -9,32 +10,45 @@ from mastra_memory.api.urls import ENDINGS
 from tests.calling import Api
 
 NAMES = {
-    "messages": "messages",
-    "clone": "clone",
-    "transfer": "transfer",
-    "context": "context",
-    "working-memory": "working-memory",
-    "working-memory/revisions": "working-memory-revisions",
-    "working-memory/restore": "restore-working-memory",
+    "/messages": "messages",
+    "/clone": "clone",
+    "/transfer": "transfer",
+    "/context": "context",
+    "/working-memory": "working-memory",
+    "/working-memory/revisions": "working-memory-revisions",
+    "/working-memory/restore": "restore-working-memory",
 }
 THREADS = "/api/memory/threads/"
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_thread__may_be_called_like_an_ending(api: Api, ending: str) -> None:
-    for thread_id in (ending, f"/{ending}", f"a{ending}", f"{ending}/", f"{ending}\n"):
+    name = ending.removeprefix("/")
+    for thread_id in (name, ending, f"a{name}", f"{ending}/", f"a{ending}\n"):
         found = resolve(f"{THREADS}{thread_id}")
         assert (found.url_name, found.kwargs) == ("thread", {"thread_id": thread_id})
         assert reverse("mastra_memory:thread", kwargs={"thread_id": thread_id})
-    assert api.post("threads", {"resourceId": "r", "threadId": ending}).status == 200
-    path = f"threads/{quote(ending, safe='')}"
-    assert api.get(path).body["id"] == ending
+    assert api.post("threads", {"resourceId": "r", "threadId": name}).status == 200
+    path = f"threads/{quote(name, safe='')}"
+    assert api.get(path).body["id"] == name
     assert api.patch(path, {"title": "New"}).body["title"] == "New"
     assert api.delete(path).status == 200
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("thread_id", ["a", "a/b", "/", "a\nb", *ENDINGS])
+@pytest.mark.parametrize("thread_id", ["a", "a/b", "/", "a\nb", "messages", *ENDINGS])
 def test_ending__belongs_to_the_thread_before_it(thread_id: str, ending: str) -> None:
-    found = resolve(f"{THREADS}{thread_id}/{ending}")
+    found = resolve(f"{THREADS}{thread_id}{ending}")
     assert (found.url_name, found.kwargs) == (NAMES[ending], {"thread_id": thread_id})
+
+
+def test_schema__says_no_more_of_one_thread_than_of_its_messages(schema: Any) -> None:
+    shapes = [
+        parameter["schema"]
+        for operations in schema["paths"].values()
+        for operation in operations.values()
+        for parameter in operation.get("parameters", ())
+        if parameter["name"] == "thread_id"
+    ]
+    assert len(shapes) > 10
+    assert all(shape == shapes[0] for shape in shapes)
