@@ -54,6 +54,15 @@ def test_body__what_is_no_json_object_is_400_on_every_route(api: Api, key: str) 
     assert list(Thread.objects.values_list("title", flat=True)) == ["Kept"]
 
 
+def test_body__null_is_no_body_and_below_it_no_value(api: Api) -> None:
+    whole = api.send("POST", "threads/t/clone", b"null")
+    assert whole.body["issues"] == [{"field": "root", "message": "No data provided"}]
+    below = api.post("threads/t/clone", {"options": {"messageFilter": None}})
+    (issue,) = below.body["issues"]
+    assert issue["field"] == "options.messageFilter"
+    assert issue["message"] == "This field may not be null."
+
+
 @pytest.mark.parametrize(
     "content_type",
     [
