@@ -11,19 +11,21 @@ from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest
 from django.middleware.locale import LocaleMiddleware
+from django.utils import translation
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 API = "/api/memory/"
 
 
+def wants_data(request: HttpRequest) -> bool:
+    """Tell whether the API is asked, and for no page: the answer then is the same for all."""
+    accepted = request.META.get("HTTP_ACCEPT", "")
+    return request.path_info.startswith(API) and "text/html" not in accepted
+
+
 def is_of_program(request: HttpRequest) -> bool:
     """Tell whether a program asks: without cookies nobody is logged in by a page."""
-    asked = request.META
-    return (
-        request.path_info.startswith(API)
-        and not asked.get("HTTP_COOKIE")
-        and "text/html" not in asked.get("HTTP_ACCEPT", "")
-    )
+    return wants_data(request) and not request.META.get("HTTP_COOKIE")
 
 
 class _ForPages:
@@ -42,8 +44,14 @@ class PageSession(_ForPages, SessionMiddleware):
     """What a browser is remembered by."""
 
 
-class PageLanguage(_ForPages, LocaleMiddleware):
+class PageLanguage(LocaleMiddleware):
     """Pages in the reader's language."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if wants_data(request):
+            return self.get_response(request)
+        with translation.override(translation.get_language()):  # else the next caller inherits it
+            return super().__call__(request)
 
 
 class PageLogin(_ForPages, AuthenticationMiddleware):

@@ -3,6 +3,7 @@
 import pytest
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
+from django.utils import translation
 from pytest_django import Settings
 
 from project.models import AccessToken
@@ -71,3 +72,18 @@ def test_browser__is_known_by_its_session(client: Client, db: None) -> None:
     strict.force_login(make_user("bob", unscoped=True))
     refused = strict.post(f"{THREADS}?agentId=a", {"resourceId": "r"}, "application/json")
     assert refused.status_code == 403
+
+
+@pytest.mark.parametrize("page", ["/admin/login/", THREADS])
+def test_language__ends_with_the_request(client: Client, db: None, page: str) -> None:
+    german = {"accept": "text/html", "accept-language": "de"}
+    assert client.get(page, headers=german).headers["Content-Language"] == "de"
+    assert translation.get_language() == "en-us"
+    assert client.get(THREADS).json() == {"error": "Authentication credentials were not provided."}
+
+
+def test_language__data_is_the_same_in_all(client: Client, db: None) -> None:
+    client.force_login(make_user("ana", unscoped=True))
+    german = {"accept-language": "de"}
+    reply = client.post(f"{THREADS}?agentId=a", {}, "application/json", headers=german)
+    assert reply.json()["issues"] == [{"field": "resourceId", "message": "This field is required."}]
