@@ -1,6 +1,7 @@
 """What every viewset of the memory API shares: JSON in and out, the caller, the agent."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from io import BytesIO
 from typing import Any, ClassVar
 
@@ -49,7 +50,8 @@ class JsonRenderer(BaseRenderer):
             return b""
         body = orjson.dumps(data)
         if context and context.get("indent"):  # for the eyes: the browsable page
-            return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+            with suppress(orjson.JSONEncodeError):  # as deep as can be stored, and then in a list
+                return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
         return body
 
 

@@ -124,6 +124,14 @@ def test_browsable__a_person_may_look_at_every_route(alice: Person, key: str) ->
     assert answer.status in (200, 400, 404) and b"<b>Trip" not in answer.raw
 
 
+def test_browsable__shows_what_is_nested_as_deeply_as_can_be_stored(api: Api) -> None:
+    deep = b'{"a":' * 253 + b"1" + b"}" * 253
+    body = b'{"resourceId":"r","threadId":"t","metadata":%b}' % deep
+    assert api.send("POST", "threads", body).status == 200
+    answer = api.send("GET", "threads", headers={"accept": "text/html"})
+    assert answer.status == 200 and b"&quot;a&quot;:" in answer.raw
+
+
 def test_browsable__a_form_cannot_be_posted_as_json(alice: Person) -> None:
     body = b"resourceId=x"
     form = "application/x-www-form-urlencoded"
