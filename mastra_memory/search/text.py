@@ -109,8 +109,10 @@ def _statement(
     messages, threads = scope.condition("m"), scope.thread_condition("t")
     titles = query.as_prefixes()
     places = range(len(query.terms))
-    # What stands for a thread found by its title: the newest message without an excluded word.
-    newest = f"""SELECT m.id, m.thread_id, m.created_at, m.sequence, m.search AS words
+    # What stands for a thread found by its title: the newest message without an excluded word,
+    # whose own words may not have been written yet.
+    newest = f"""SELECT m.id, m.thread_id, m.created_at, m.sequence,
+            coalesce(m.search, ''::tsvector) AS words
         FROM mastra_memory_message m
         WHERE m.thread_id = n.id AND {VISIBLE} AND {matching}
             AND {_none_of("m.search", query.excluded)}

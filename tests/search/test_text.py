@@ -2,8 +2,8 @@
 
 import pytest
 
-from mastra_memory import sql
-from mastra_memory.models import Thread
+from mastra_memory import searchable, sql
+from mastra_memory.models import Message, Thread
 from mastra_memory.search import query, text
 from mastra_memory.search.scope import SearchScope
 from tests.conftest import Statements
@@ -112,6 +112,16 @@ def test_find_by_words__a_title_brings_the_newest_message_of_its_thread() -> Non
     assert found("lisbons") == ["a2", "b0"]
     assert found('"trip to lisbon"') == ["a2"]
     assert found("trip -third") == ["a1"]
+
+
+def test_find_by_words__a_title_brings_a_message_whose_words_are_not_written_yet() -> None:
+    say(*["rain"] * (searchable.AT_ONCE + 1), thread_id="a", title="Trip to Lisbon")
+    say("lisbon is sunny", thread_id="b")
+    assert Message.objects.get(pk="a10").search is None
+    scope = SearchScope(resource_id="alice")
+    scored = text.find_by_words(query.read("lisbon"), scope, limit=10)
+    assert {one.id for one in scored} == {"a10", "b0"}
+    assert all(one.score > 0 for one in scored)
 
 
 def test_find_by_words__a_title_lifts_the_messages_of_its_thread() -> None:
