@@ -51,7 +51,8 @@ class Params:
         if given is None:
             return default
         try:
-            number = float(given.replace("_", "?"))  # Python alone reads 1_000 as a number
+            # Python alone reads 1_000 as a number, and digits of other scripts
+            number = float(given.replace("_", "?").encode("ascii", "replace"))
             whole = int(number)
         except (ValueError, OverflowError):
             raise fault(name, "expected a whole number") from None
@@ -125,12 +126,13 @@ class Params:
     ) -> tuple[str, Literal["ASC", "DESC"] | None] | None:
         """Field and direction of `orderBy`; None when no order was asked for.
 
-        JSON, brackets, or where `legacy` the field's name with `sortDirection` beside it; other
-        text is ignored, as Mastra ignores it. The direction is None where only the field is named.
+        JSON, brackets, or where `legacy` the field's name with `sortDirection` beside it. Broken
+        JSON is ignored, as Mastra ignores it, and elsewhere all text. The direction is None where
+        only the field is named.
         """
         value = self.json("orderBy")
         if isinstance(value, str):
-            value = self._legacy_order(value, allowed) if legacy else _ABSENT
+            value = self._legacy_order(value) if legacy else _ABSENT
         if value is _ABSENT:
             value = self.bracketed("orderBy") or _ABSENT
         if value is _ABSENT:
@@ -144,8 +146,8 @@ class Params:
             raise fault("orderBy.direction", "expected ASC or DESC")
         return field, direction
 
-    def _legacy_order(self, field: str, allowed: tuple[str, ...]) -> Any:
-        if field not in allowed:
+    def _legacy_order(self, field: str) -> Any:
+        if not field or field.lstrip().startswith(("{", "[")):
             return _ABSENT
         direction = self.text("sortDirection")
         return {"field": field} | ({"direction": direction} if direction else {})
@@ -162,8 +164,8 @@ class Params:
         return MessageFilter(
             start=_moment(span.get("start"), "filter.dateRange.start"),
             end=_moment(span.get("end"), "filter.dateRange.end"),
-            start_exclusive=span.get("startExclusive") is True,
-            end_exclusive=span.get("endExclusive") is True,
+            start_exclusive=_flag(span.get("startExclusive"), "filter.dateRange.startExclusive"),
+            end_exclusive=_flag(span.get("endExclusive"), "filter.dateRange.endExclusive"),
             metadata=_object(given.get("metadata", {}), "filter.metadata"),
             roles=roles,
         )
@@ -187,9 +189,10 @@ def _include(entry: Any, path: str, largest: int) -> Include:
     sizes = {}
     for side, name in (("before", "withPreviousMessages"), ("after", "withNextMessages")):
         size = entry.get(name) or 0
-        if not isinstance(size, int) or isinstance(size, bool) or size > MAX_PAGE:
+        is_number = isinstance(size, int | float) and not isinstance(size, bool)
+        if not (is_number and -MAX_PAGE <= size <= MAX_PAGE and size == int(size)):
             raise fault(f"{path}.{name}", "expected a whole number")
-        sizes[side] = min(size, largest)
+        sizes[side] = min(int(size), largest)
     return Include(id=entry["id"], **sizes)
 
 
@@ -201,6 +204,12 @@ def _object(value: Any, path: str) -> dict[str, Any]:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _flag(value: Any, path: str) -> bool:
+    if not isinstance(value, bool | None):
+        raise fault(path, "expected true or false")
+    return bool(value)
 
 
 def _moment(value: Any, path: str) -> datetime | None:

@@ -52,8 +52,24 @@ def list_messages(
         messages = _merged(messages, window.read_windows(include, resource_id=owner))
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
     messages.sort(key=lambda message: message.place, reverse=direction == "DESC")
-    whole = include_total and len(messages) >= read.total
-    return replace(read, messages=messages, has_more=read.has_more and not whole)
+    counts = include_total and _takes_all(message_filter)
+    return replace(read, messages=messages, has_more=_has_more(read, messages, thread_id, counts))
+
+
+def _takes_all(message_filter: MessageFilter | None) -> bool:
+    return message_filter is None or message_filter == MessageFilter()
+
+
+def _has_more(
+    read: MessagePage, messages: Sequence[StoredMessage], thread_id: str, counts: bool
+) -> bool:
+    """Whether later pages hold what is not here yet.
+
+    Messages that came in beside the page count where `counts` says that `total` counts them too.
+    """
+    if not (read.has_more and counts) or len(messages) < read.total:
+        return read.has_more
+    return sum(message.thread_id == thread_id for message in messages) < read.total
 
 
 def _merged(first: Sequence[StoredMessage], more: Sequence[StoredMessage]) -> list[StoredMessage]:
@@ -126,9 +142,8 @@ def recall(
         messages = _merged(messages, pairs.complete(found, resource_id=owner))
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
     messages.sort(key=lambda message: message.place)
-    of_thread = sum(message.thread_id == thread_id for message in messages)
-    whole = choices.get("include_total", True) and of_thread >= read.total
-    has_more = read.has_more and not whole
+    counts = choices.get("include_total", True) and _takes_all(choices.get("message_filter"))
+    has_more = _has_more(read, messages, thread_id, counts)
     return replace(read, messages=messages, has_more=has_more, usage_tokens=tokens)
 
 

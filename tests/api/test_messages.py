@@ -236,6 +236,8 @@ def test_list__metadata_matches_type_and_value(
         ({"filter": {"dateRange": 5}}, "filter.dateRange"),
         ({"filter": {"dateRange": {"start": "nonsense"}}}, "filter.dateRange.start"),
         ({"filter": {"dateRange": {"end": True}}}, "filter.dateRange.end"),
+        ({"filter": {"dateRange": {"startExclusive": 1}}}, "filter.dateRange.startExclusive"),
+        ({"filter": {"dateRange": {"endExclusive": "true"}}}, "filter.dateRange.endExclusive"),
         ({"filter": {"roles": "user"}}, "filter.roles"),
         ({"filter": {"roles": [1]}}, "filter.roles"),
         ({"filter": {"metadata": "x"}}, "filter.metadata"),

@@ -37,6 +37,7 @@ def around(message_id: str, before: Any = 0, after: Any = 0) -> dict[str, Any]:
         ([around("i3", 1, 1), around("i4", 1, 1), around("i3")], ["i2", "i3", "i4", "i5", "i8"]),
         ([around("i3", -1, -5)], ["i3", "i8"]),
         ([around("i3", None, 0)], ["i3", "i8"]),
+        ([around("i3", 1.0, 2.0)], ["i2", "i3", "i4", "i5", "i8"]),
         ([around("nobody", 1, 1)], ["i8"]),
         ([around("i4", 2**53 - 1, 2**53 - 1)], [f"i{n}" for n in range(9)]),
         ([], ["i8"]),
@@ -72,6 +73,19 @@ def test_include__reaches_other_threads_of_the_resource_only(
     answer = api.get(LIST, {"perPage": 1, "include": include})
     assert set(ids(answer)) == {"o1", "o2", "i8"}
     assert "foreign" not in str(answer.body)
+
+
+def test_include__what_total_does_not_count_ends_no_paging(api: Api) -> None:
+    thread = make_thread("r", "t")
+    save(some_messages(thread, 3))
+    save(some_messages(make_thread("r", "other"), 5, prefix="o"))
+    beside = {"perPage": 1, "include": [around("o2", 5, 5)]}
+    assert api.get(LIST, beside).body["hasMore"] is True
+    filtered = {"perPage": 1, "include": [around("m1")], "filter": {"roles": ["user"]}}
+    answer = api.get(LIST, filtered)
+    assert (ids(answer), answer.body["total"]) == (["m1", "m2"], 2)
+    assert answer.body["hasMore"] is True
+    assert ids(api.get(LIST, filtered | {"page": 1})) == ["m0", "m1"]
 
 
 def test_include__a_scoped_caller_gets_nothing_of_others(alice: Person, bob: Person) -> None:

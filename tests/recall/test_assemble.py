@@ -79,6 +79,18 @@ def test_recall__include_is_honoured_and_everything_ascends(thread: StoredThread
     assert numbers(backwards) == "0127"
 
 
+def test_recall__what_total_does_not_count_ends_no_paging(thread: StoredThread) -> None:
+    save(some_messages(make_thread("r", "other"), 9, prefix="o"))
+    page = assemble.recall(THREE, "t", include=[Include(id="o4", before=4, after=4)])
+    assert (len(page.messages), page.total, page.has_more) == (12, 8, True)
+    late = MessageFilter(start=moment(6))
+    windows = [Include(id="m1", before=1, after=1)]
+    page = assemble.recall(THREE, "t", per_page=1, message_filter=late, include=windows)
+    assert (numbers(page), page.total, page.has_more) == ("0127", 2, True)
+    everything = [Include(id="m1", before=9, after=9)]
+    assert assemble.recall(THREE, "t", include=everything).has_more is False
+
+
 def test_recall__refuses_strangers_and_unknown_threads(thread: StoredThread) -> None:
     for per_page in (None, 0, 2):
         with pytest.raises(AccessDenied):
