@@ -108,10 +108,11 @@ def draft_message(index: int, message: Mapping[str, Any], *, strip: bool) -> Dra
 
 
 def _type_of(message: Mapping[str, Any]) -> str:
+    """What the message calls itself, if its content came as it is stored; else the usual type."""
     given = message.get("type") or "v2"
     if not isinstance(given, str):
         raise InvalidInput("type must be text", [Issue("type", "must be text")])
-    return jsontext.clean_text(given)
+    return jsontext.clean_text(given) if isinstance(message.get("content"), Mapping) else "v2"
 
 
 def _moment_of(message: Mapping[str, Any]) -> datetime | None:

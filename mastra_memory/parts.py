@@ -104,7 +104,8 @@ def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
     for part in _checked_parts(parts, "content"):
         call_id = str(part.get("toolCallId"))
         if part["type"] == "tool-result" and call_id in calls:
-            finish_call(calls[call_id], part.get("result"))
+            result, failed = _outcome(part)
+            finish_call(calls[call_id], result, failed=failed)
             continue
         converted = _from_core_part(part)
         made.append(converted)
@@ -114,6 +115,15 @@ def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
 
 
 def _from_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    made = _converted(part)
+    about = part.get("providerOptions", part.get("providerMetadata"))
+    if about is not None:
+        made.pop("providerOptions", None)
+        made["providerMetadata"] = about
+    return made
+
+
+def _converted(part: Mapping[str, Any]) -> dict[str, Any]:
     match part["type"]:
         case "image":
             return _file_part(part, part.get("image"))
@@ -122,18 +132,34 @@ def _from_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
         case "reasoning" if "text" in part:
             detail = {"type": "text"} | {k: part[k] for k in ("text", "signature") if k in part}
             return {"type": "reasoning", "reasoning": part["text"], "details": [detail]}
+        case "redacted-reasoning":
+            detail = {"type": "redacted", "data": part.get("data")}
+            return {"type": "reasoning", "reasoning": "", "details": [detail]}
         case "tool-call":
-            call = tool_invocation(part.get("toolCallId"), part.get("toolName"), part.get("args"))
-            return call
+            args = part.get("args", part.get("input", {}))
+            return tool_invocation(part.get("toolCallId"), part.get("toolName"), args)
         case "tool-result":
-            name = part.get("toolName")
-            return lone_result(part.get("toolCallId"), name, part.get("result"))
+            made = tool_invocation(part.get("toolCallId"), part.get("toolName"), {})
+            result, failed = _outcome(part)
+            finish_call(made["toolInvocation"], result, failed=failed)
+            return made
     return dict(part)
 
 
 def _file_part(part: Mapping[str, Any], data: Any) -> dict[str, Any]:
-    kept = {k: v for k, v in part.items() if k not in ("type", "image", "data")}
+    """A file; its kind is `mimeType`, by whichever name it came."""
+    kept = {k: v for k, v in part.items() if k not in ("type", "image", "data", "mediaType")}
+    if "mediaType" in part:
+        kept.setdefault("mimeType", part["mediaType"])
     return {"type": "file", **kept, "data": data}
+
+
+def _outcome(part: Mapping[str, Any]) -> tuple[Any, bool]:
+    """What a call gave, and whether it failed: `result`, or the newer `output` with its kind."""
+    output = part.get("output")
+    if "result" in part or not _is_object(output):
+        return part.get("result", output), part.get("isError") is True
+    return output.get("value", dict(output)), str(output.get("type")).startswith("error")
 
 
 def tool_invocation(call_id: Any, name: Any, args: Any) -> dict[str, Any]:

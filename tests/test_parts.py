@@ -60,11 +60,78 @@ def test_normalise__every_form_becomes_format_2(message: Any, content: Any) -> N
                 "details": [{"type": "text", "text": "why"}],
             },
         ),
+        (
+            {"type": "redacted-reasoning", "data": "xyz"},
+            {
+                "type": "reasoning",
+                "reasoning": "",
+                "details": [{"type": "redacted", "data": "xyz"}],
+            },
+        ),
         ({"type": "x-unknown", "deep": [1]}, {"type": "x-unknown", "deep": [1]}),
     ],
 )
 def test_normalise__parts_of_the_older_list_form(part: Any, stored: Any) -> None:
     assert parts.normalise({"content": [part]})["parts"] == [stored]
+
+
+@pytest.mark.parametrize("name", ["providerOptions", "providerMetadata"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "text", "text": "x"},
+        {"type": "reasoning", "text": "why"},
+        {"type": "redacted-reasoning", "data": "xyz"},
+        {"type": "image", "image": "https://e.org/a.png"},
+        {"type": "tool-call", "toolCallId": "c", "toolName": "weather", "args": {}},
+        {"type": "tool-result", "toolCallId": "c", "toolName": "weather", "result": 7},
+    ],
+)
+def test_normalise__what_a_provider_wants_back_stays_with_its_part(part: Any, name: str) -> None:
+    about = {"google": {"thoughtSignature": "xyz"}}
+    (plain,) = parts.normalise({"content": [part]})["parts"]
+    (stored,) = parts.normalise({"content": [part | {name: about}]})["parts"]
+    assert stored == plain | {"providerMetadata": about}
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ({"mimeType": "text/plain"}, "text/plain"),
+        ({"mediaType": "text/plain"}, "text/plain"),
+        ({"mediaType": "text/html", "mimeType": "text/plain"}, "text/plain"),
+    ],
+)
+def test_normalise__the_kind_of_a_file_by_either_name(names: Any, kind: str) -> None:
+    for part in ({"type": "file", "data": "x"}, {"type": "image", "image": "x"}):
+        (stored,) = parts.normalise({"content": [part | names]})["parts"]
+        assert stored == {"type": "file", "data": "x", "mimeType": kind}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"result": 7}, {"result": 7}),
+        ({"result": None}, {"result": None}),
+        ({"result": "no", "isError": True}, {"result": "no", "isError": True}),
+        ({"output": {"type": "json", "value": {"t": 7}}}, {"result": {"t": 7}}),
+        ({"output": {"type": "text", "value": "7"}}, {"result": "7"}),
+        ({"output": {"type": "error-text", "value": "no"}}, {"result": "no", "isError": True}),
+        ({"output": {"type": "execution-denied"}}, {"result": {"type": "execution-denied"}}),
+        ({"output": "7"}, {"result": "7"}),
+        ({}, {"result": None}),
+    ],
+)
+def test_normalise__a_call_and_its_outcome_under_older_and_newer_names(
+    given: Any, told: Any
+) -> None:
+    named = {"toolCallId": "c", "toolName": "weather"}
+    call = {"type": "tool-call", **named, "input": CALL["args"]}
+    result = {"type": "tool-result", **named, **given}
+    ended = parts.normalise({"content": [call, result]})["parts"]
+    assert ended == [invoked(state="result", **told)]
+    alone = parts.normalise({"content": [result]})["parts"]
+    assert alone == [invoked(state="result", **told, args={})]
 
 
 def test_normalise__a_result_joins_its_call_and_keeps_the_arguments() -> None:

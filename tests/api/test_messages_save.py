@@ -85,6 +85,17 @@ def test_save__an_update_replaces_content_role_and_type(api: Api, thread: Stored
     assert Message.objects.get(pk="m1").text == "new"
 
 
+def test_save__a_type_belongs_to_content_of_format_2(api: Api, thread: StoredThread) -> None:
+    older: list[Json] = [
+        {"content": "x"},
+        {"content": [{"type": "text", "text": "x"}]},
+        {"content": None, "parts": [{"type": "text", "text": "x"}]},
+    ]
+    for number, form in enumerate(older):
+        assert "type" not in stored(api, a_message(thread, f"m{number}", type="text") | form)
+    assert stored(api, a_message(thread, "v2", type="text"))["type"] == "text"
+
+
 def test_save__sorted_by_time_with_ties_in_the_order_of_the_array(
     api: Api, thread: StoredThread
 ) -> None:
