@@ -44,11 +44,12 @@ class AgentViewSet(MemoryViewSet):
         head = memory.get_observational_record(thread_id=thread_id, resource_id=resource_id)
         if head is None:
             return {"enabled": True, "hasRecord": False}
+        seen = head.last_observed_at
         return {
             "enabled": True,
             "hasRecord": True,
             "originType": head.origin_type,
-            "lastObservedAt": head.last_observed_at and times.to_wire(head.last_observed_at),
+            **({"lastObservedAt": times.to_wire(seen)} if seen else {}),
             "tokenCount": head.total_tokens_observed,
             "observationTokenCount": head.observation_token_count,
             "isObserving": head.is_observing,

@@ -53,6 +53,13 @@ def test_status__observations_of_a_thread(api: Api) -> None:
     }
 
 
+def test_status__a_record_that_has_seen_nothing_tells_no_time(api: Api) -> None:
+    make_record(make_thread("r", "t"))
+    query = {"resourceId": "r", "threadId": "t"}
+    told = api.through("observer").get("status", query).body["observationalMemory"]
+    assert told["hasRecord"] is True and "lastObservedAt" not in told
+
+
 def test_status__tells_nothing_of_other_peoples_threads(alice: Person, bob: Person) -> None:
     thread = make_thread(bob.resource_id, "t")
     make_record(thread)
