@@ -72,10 +72,20 @@ def app_settings() -> AppSettings:
     return _read().settings
 
 
-def unknown_settings() -> list[str]:
-    """Names in `MASTRA_MEMORY` that mean nothing here."""
-    known = {entry.name for entry in fields(AppSettings)}
-    return sorted(set(getattr(settings, "MASTRA_MEMORY", {})) - known)
+def unreadable() -> str:
+    """Why `MASTRA_MEMORY` cannot be read at all; empty when it can."""
+    given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
+    if not isinstance(given, Mapping):
+        return f"MASTRA_MEMORY must be a dict, not {type(given).__name__}"
+    if unknown := set(given) - {entry.name for entry in fields(AppSettings)}:
+        return f"MASTRA_MEMORY has unknown settings: {', '.join(sorted(map(str, unknown)))}"
+    dicts = {name: given.get(name, _NOTHING) for name in ("OPTIONS", "AGENTS")}
+    if isinstance(agents := dicts["AGENTS"], Mapping):
+        dicts |= {
+            f"options of agent {name}": own for name, own in agents.items() if own is not None
+        }
+    wrong = [name for name, value in dicts.items() if not isinstance(value, Mapping)]
+    return f"MASTRA_MEMORY has no dict as {', '.join(wrong)}" if wrong else ""
 
 
 def embedding_models() -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from pytest_django import Settings
 
 from mastra_memory import checks, conf, sql
 from mastra_memory.checks import check_metric, check_settings, check_vectors
@@ -37,6 +38,27 @@ def test_check_settings__unknown_names(memory_settings: Callable[..., None]) -> 
     memory_settings(OPTION={}, OPTIONS={}, Z=1)
     (found,) = check_settings()
     assert found.id == "mastra_memory.E001" and "OPTION, Z" in found.msg
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "E001) MASTRA_MEMORY must be a dict, not NoneType"),
+        (["OPTIONS"], "E001) MASTRA_MEMORY must be a dict, not list"),
+        ({"NOPE": 1, 2: 3}, "E001) MASTRA_MEMORY has unknown settings: 2, NOPE"),
+        ({"AGENTS": None}, "E001) MASTRA_MEMORY has no dict as AGENTS"),
+        ({"OPTIONS": None}, "E001) MASTRA_MEMORY has no dict as OPTIONS"),
+        ({"AGENTS": {"a": "x"}}, "E001) MASTRA_MEMORY has no dict as options of agent a"),
+    ],
+)
+@pytest.mark.django_db
+def test_check_settings__is_what_the_command_says(
+    settings: Settings, given: Any, told: str
+) -> None:
+    settings.MASTRA_MEMORY = given
+    with pytest.raises(SystemCheckError, match="1 issue") as found:
+        call_command("check", databases=["default"])
+    assert f"mastra_memory.{told}" in str(found.value)
 
 
 def test_check_settings__options_that_cannot_be_read(memory_settings: Callable[..., None]) -> None:
