@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-from mastra_memory import conf, parts, times
+from mastra_memory import __version__, conf, parts, times
 from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.memory import Memory
 from mastra_memory.search.searching import Kind
@@ -59,7 +59,9 @@ class Caller:
 
 def make_server(caller: Caller, *, agent_id: str | None = None) -> MCPServer[Any]:
     """A server whose tools reach what the caller may reach, through this agent's memory."""
-    server: MCPServer[Any] = MCPServer("agent-memory", instructions=INSTRUCTIONS)
+    server: MCPServer[Any] = MCPServer(
+        "agent-memory", version=__version__, instructions=INSTRUCTIONS
+    )
     tools = Tools(caller, Memory(agent_id))
     served: tuple[Callable[..., Any], ...] = (
         tools.recall,

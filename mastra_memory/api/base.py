@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import orjson
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import IsAuthenticated
@@ -77,6 +78,10 @@ class Negotiation(BaseContentNegotiation):
     """JSON for programs, the browsable page for a browser; a `format` parameter means nothing."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
+        coding = request.META.get("HTTP_CONTENT_ENCODING", "identity")
+        if coding.strip().lower() != "identity":
+            reason = f"The body may not be compressed: send it without Content-Encoding: {coding}"
+            raise UnsupportedMediaType("", detail=reason)
         kind = (request.content_type or "").partition(";")[0].strip().lower()
         if kind == JsonParser.media_type:
             return parsers[0]

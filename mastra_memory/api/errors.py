@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, TooManyFieldsSent
 from django.db import OperationalError
-from django.http import Http404
+from django.http import Http404, HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -72,6 +73,12 @@ def _of_framework(error: drf.APIException) -> Response:
 def _issues(issues: Iterable[Issue]) -> list[dict[str, str]]:
     told = islice(issues, MOST_ISSUES)
     return [{"field": issue.field, "message": issue.message} for issue in told]
+
+
+@csrf_exempt
+def nowhere(request: HttpRequest, path: str) -> JsonResponse:
+    """The answer where there is no route, for anybody: it tells nothing of what is stored."""
+    return JsonResponse({"error": "Not found"}, status=404)
 
 
 def flatten(detail: Any, path: str = "") -> Iterator[Issue]:

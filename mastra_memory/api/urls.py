@@ -9,6 +9,7 @@ from typing import Any
 
 from django.urls import URLPattern, path, register_converter
 
+from mastra_memory.api import errors
 from mastra_memory.api.context import ContextViewSet
 from mastra_memory.api.messages import MessageViewSet
 from mastra_memory.api.observational import ObservationalMemoryViewSet
@@ -113,4 +114,5 @@ urlpatterns = [
         post="buffer_status",
     ),
     *_NETWORK,
+    path("memory/<mastra_thread_id:path>", errors.nowhere),
 ]

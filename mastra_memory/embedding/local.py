@@ -1,6 +1,8 @@
 """`local/wordllama`: a small embedder on this machine, with its weights in its package."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,17 @@ def make(model: str) -> "WordLlamaEmbedder":
     return WordLlamaEmbedder()
 
 
+@contextmanager
+def _logging_as_it_is() -> Iterator[None]:
+    """Give the root logger back the level and the handlers that it had."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    for handler in set(root.handlers).difference(handlers):
+        root.removeHandler(handler)
+
+
 class WordLlamaEmbedder:
     """256 dimensions, tens of thousands of short texts a second, nothing is ever downloaded."""
 
@@ -31,7 +44,8 @@ class WordLlamaEmbedder:
         if spec is None or spec.origin is None:
             raise ProviderRefused(f"{NAME} needs the package wordllama: pip install wordllama")
         # Both import and loading take about half a second, and no more than this process needs.
-        from wordllama import WordLlama
+        with _logging_as_it_is():  # wordllama sets up the whole process's when it is imported
+            from wordllama import WordLlama
 
         folder = Path(spec.origin).parent
         self._model: Any = WordLlama.load(cache_dir=folder, disable_download=True)

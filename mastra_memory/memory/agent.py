@@ -71,7 +71,7 @@ class AgentVerbs(Saving):
         raises, that much is kept, once. A missing thread is made. Saving the same turn again (the
         same message id or `turn_id`) stores nothing twice; once its answer is there, that comes
         back and nobody is asked. Raises `RuntimeError` inside a transaction, which could undo
-        what this promises to keep.
+        what this promises to keep; nothing is stored then.
         """
         turn = self._begin_turn(
             thread_id, messages, resource_id, turn_id, options, durable=answer is not None
@@ -110,6 +110,8 @@ class AgentVerbs(Saving):
         durable: bool,
     ) -> Turn:
         """Commit what the user said; with the answer, where it was given before."""
+        if durable:
+            _refuse_in_transaction()
         owner = resource_id or thread_id
         if not self.options.read_only:
             owner = self._ensure_thread(thread_id, resource_id).resource_id
@@ -173,3 +175,14 @@ class AgentVerbs(Saving):
     acontext = for_async(context)
     asummarize_thread = for_async(summarize_thread)
     asummarize_conversation = for_async(summarize_conversation)
+
+
+def _refuse_in_transaction() -> None:
+    try:
+        with transaction.atomic(durable=True):
+            pass
+    except RuntimeError:
+        raise RuntimeError(
+            "save_turn with an answer commits what was said before it asks. Call it outside of"
+            " transaction.atomic() and of ATOMIC_REQUESTS (@transaction.non_atomic_requests)."
+        ) from None

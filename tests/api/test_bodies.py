@@ -1,5 +1,6 @@
 """Bodies, methods and headers: what the door takes before any route sees it."""
 
+import gzip
 from collections.abc import Callable
 from typing import Any
 
@@ -80,6 +81,14 @@ def test_body__another_content_type_is_400_and_says_which_to_send(
     answer = api.send("POST", "threads", b'{"resourceId":"r"}', content_type=content_type)
     assert answer.status == 400 and "application/json" in answer.body["error"]
     assert not Thread.objects.exists()
+
+
+def test_body__compressed_is_415_and_says_so(api: Api) -> None:
+    body = gzip.compress(b'{"resourceId":"r"}')
+    answer = api.send("POST", "threads", body, headers={"content-encoding": "gzip"})
+    assert answer.status == 415 and "Content-Encoding: gzip" in answer.body["error"]
+    plain = {"content-encoding": "identity"}
+    assert api.send("POST", "threads", b'{"resourceId":"r"}', headers=plain).status == 200
 
 
 @pytest.mark.parametrize(

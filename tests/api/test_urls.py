@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.test import Client
 from django.urls import resolve, reverse
 
 from mastra_memory.api.urls import ENDINGS
@@ -52,3 +53,11 @@ def test_schema__says_no_more_of_one_thread_than_of_its_messages(schema: Any) ->
     ]
     assert len(shapes) > 10
     assert all(shape == shapes[0] for shape in shapes)
+
+
+@pytest.mark.parametrize("path", ["nothing", "threads/", "nothing/at/all?x=1"])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_nowhere__is_404_in_json_for_anybody(client: Client, path: str, method: str) -> None:
+    reply = client.generic(method, f"/api/memory/{path}")
+    assert (reply.status_code, reply.headers["Content-Type"]) == (404, "application/json")
+    assert reply.json() == {"error": "Not found"}

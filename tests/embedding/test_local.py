@@ -42,3 +42,17 @@ def test_embed__no_library_is_loaded_by_a_web_process() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_embed__leaves_the_product_s_logging_as_it_is() -> None:
+    code = (
+        "import logging\n"
+        "from mastra_memory.embedding import local\n"
+        "local.make(local.NAME)\n"
+        "root = logging.getLogger()\n"
+        "print(root.level == logging.WARNING, root.handlers)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout == "True []\n"

@@ -46,7 +46,7 @@ class Service:
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "serve"],
             cwd=ROOT,
-            env=environment(var_dir, PORT=str(port), PYTHONUNBUFFERED="1"),
+            env=environment(var_dir, PORT=str(port)),
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=subprocess.STDOUT,

@@ -113,8 +113,9 @@ def test_save_turn__the_same_words_in_two_turns_are_two_messages() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_save_turn__inside_a_transaction_it_could_not_keep_its_promise() -> None:
-    with transaction.atomic(), pytest.raises(RuntimeError):
+    with transaction.atomic(), pytest.raises(RuntimeError, match="ATOMIC_REQUESTS"):
         Memory().save_turn("t", "Hello", resource_id="ann", answer=lambda _: "Hi")
+    assert not Thread.objects.exists()
     with transaction.atomic():
         Memory().save_turn("t", "Hello", resource_id="ann")
     assert told() == [("user", "Hello")]

@@ -20,7 +20,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the user, and how long and what for."""
         parser.add_argument("username")
-        parser.add_argument("--days", type=int, default=DEFAULT_DAYS, help="life of the token")
+        parser.add_argument(
+            "--days",
+            type=int,
+            default=DEFAULT_DAYS,
+            help="how long it lives (default: %(default)s)",
+        )
         parser.add_argument("--name", default="command line", help="what it is for")
 
     def handle(self, *args: Any, **options: Any) -> str:

@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from io import TextIOWrapper
 from typing import Any
 
 from django.conf import settings
@@ -23,6 +24,7 @@ THREADS = max(3, min(8, (os.cpu_count() or 1) + 1))
 CELERY = ("celery", "--quiet", "-A", "project")
 WORKER = (*CELERY, "worker", "-l", "WARNING", "--without-gossip", "--without-mingle")
 BEAT = (*CELERY, "beat", "-l", "WARNING", "--pidfile=")
+MANAGE = f"{sys.executable} {settings.BASE_DIR / 'manage.py'}"
 ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
 
 
@@ -33,8 +35,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Say where to listen and with how many processes."""
-        parser.add_argument("--host", default=os.environ.get("HOST", "127.0.0.1"))
-        parser.add_argument("--port", type=int, default=os.environ.get("PORT", "8000"))
+        parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
+        parser.add_argument("--port", type=int, default=os.environ.get("PORT") or "8000")
         parser.add_argument("--processes", type=int, default=1, help="web server processes")
         parser.add_argument("--threads", type=int, default=THREADS, help="threads in each of them")
         parser.add_argument("--concurrency", type=int, default=1, help="worker processes")
@@ -43,6 +45,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare, start, watch, stop."""
         refuse_taken_port(options["host"], options["port"])
+        if isinstance(sys.stdout, TextIOWrapper):  # a file or a pipe is to be told at once, too
+            sys.stdout.reconfigure(line_buffering=True)
         family = Family()
         family.stop_on_signals()
         try:
@@ -67,15 +71,14 @@ class Command(BaseCommand):
         self.stdout.write("Stopped.")
 
     def prepare(self, *, samples: bool) -> str:
-        """Migrate; on the first run also load the samples and create the administrator."""
+        """Migrate and collect files; at first also load samples and create the administrator."""
         call_command("migrate", verbosity=0, interactive=False)
+        if not settings.DEBUG:
+            call_command("collectstatic", verbosity=0, interactive=False)
         if name := first_run.find_administrator():
-            again = f"{sys.executable} manage.py changepassword {name}"
-            return f"as {name} (forgotten password: {again})"
+            return f"as {name} (forgotten password: {MANAGE} changepassword {name})"
         if first_run.has_users():
-            return (
-                f"not yet: no administrator is active ({sys.executable} manage.py createsuperuser)"
-            )
+            return f"not yet: no administrator is active ({MANAGE} createsuperuser)"
         if samples:
             call_command("load_samples", stdout=self.stdout)
         password = first_run.create_administrator()
@@ -105,13 +108,12 @@ class Command(BaseCommand):
         """Tell a newcomer what to open."""
         base = f"http://{options['host']}:{options['port']}"
         name = first_run.find_administrator() or "NAME"
-        manage = f"{sys.executable} {settings.BASE_DIR / 'manage.py'}"
         self.stdout.write(
             f"""
 Conversations      {base}/admin/
 Log in             {login}
 API documentation  {base}/api/docs/
-From a shell       export TOKEN=$({manage} create_token {name})
+From a shell       export TOKEN=$({MANAGE} create_token {name})
                    curl -H "Authorization: Bearer $TOKEN" {base}/api/memory/threads
 Stop               Ctrl-C
 """
