@@ -11,6 +11,7 @@ WORKING_MEMORY_TOOLS = frozenset({"updateWorkingMemory", "setWorkingMemory"})
 SIGNAL_TYPES = frozenset(
     {"user", "state", "reactive", "notification", "user-message", "system-reminder"}
 )
+REMINDERS = frozenset({"system-reminder", "reactive"})
 _WORKING_MEMORY = re.compile(r"<working_memory>.*?</working_memory>", re.DOTALL)
 
 Content = dict[str, Any]
@@ -233,16 +234,22 @@ def text_of(content: Mapping[str, Any]) -> str:
 
 
 def signal_type(role: str, content: Mapping[str, Any]) -> str:
-    """The kind of signal or reminder a message is; `""` for an ordinary message."""
+    """The kind of signal or reminder a message is; `""` for an ordinary message.
+
+    What is not for everybody's eyes stays so, whatever data its parts carry.
+    """
+    metadata = content.get("metadata") or {}
+    signal = metadata.get("signal") if role == "signal" else None
+    named = _known_signal(signal.get("type") if _is_object(signal) else None)
+    if role == "user" and _is_reminder(content, metadata):
+        named = "system-reminder"
+    if named in REMINDERS:
+        return named
     for part in content["parts"]:
         if part["type"] in ("data-signal", "data-user-message"):
             data = part.get("data")
             return _known_signal(data.get("type") if _is_object(data) else None)
-    metadata = content.get("metadata") or {}
-    if role == "signal":
-        signal = metadata.get("signal")
-        return _known_signal(signal.get("type") if _is_object(signal) else None)
-    return "system-reminder" if role == "user" and _is_reminder(content, metadata) else ""
+    return named
 
 
 def _known_signal(name: Any) -> str:

@@ -10,6 +10,8 @@ from tests.factories import text_content
 
 CALL = {"state": "call", "toolCallId": "c", "toolName": "weather", "args": {"city": "Oslo"}}
 
+STATE = {"type": "data-signal", "data": {"type": "state"}}
+
 
 def invoked(**changes: Any) -> dict[str, Any]:
     """A tool-invocation part."""
@@ -230,6 +232,15 @@ def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
         ("user", {"parts": [{"type": "data-signal", "data": {"type": "state"}}]}, "state"),
         ("user", {"parts": [{"type": "data-user-message", "data": {"type": "user"}}]}, "user"),
         ("user", {"parts": [{"type": "data-signal", "data": {"type": ["state"]}}]}, ""),
+        ("user", {"parts": [STATE, {"type": "text", "text": "plain"}]}, "state"),
+        (
+            "user",
+            {"parts": [STATE, {"type": "text", "text": "<system-reminder>x"}]},
+            "system-reminder",
+        ),
+        ("user", {"parts": [STATE], "metadata": {"systemReminder": {}}}, "system-reminder"),
+        ("signal", {"parts": [STATE], "metadata": {"signal": {"type": "reactive"}}}, "reactive"),
+        ("signal", {"parts": [STATE], "metadata": {"signal": {"type": "user"}}}, "state"),
         ("signal", text_content("x", metadata={"signal": {"type": {"a": 1}}}), ""),
         ("user", {"parts": [{"type": "text", "text": 5}]}, ""),
     ],
