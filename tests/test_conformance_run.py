@@ -1,6 +1,8 @@
 """The conformance run's own judgement: what counts as passed, failed, waiting or overdue."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,14 @@ from tests import conformance_run, servers
 from tests.conformance_agents import STUB_MODEL, read_agents
 
 WAITING = frozenset({"search-semantic", "client: searchMemory: semantic"})
+
+
+def test_run__no_settings_are_read_before_it_has_made_its_own_database() -> None:
+    code = "import sys, tests.conformance_run; print('project.settings' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=servers.ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
 
 
 def test_judge__a_waiting_check_that_fails_or_is_skipped_fails_nothing() -> None:

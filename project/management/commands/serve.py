@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -24,7 +25,7 @@ THREADS = max(3, min(8, (os.cpu_count() or 1) + 1))
 CELERY = ("celery", "--quiet", "-A", "project")
 WORKER = (*CELERY, "worker", "-l", "WARNING", "--without-gossip", "--without-mingle")
 BEAT = (*CELERY, "beat", "-l", "WARNING", "--pidfile=")
-MANAGE = f"{sys.executable} {settings.BASE_DIR / 'manage.py'}"
+MANAGE = f"{sys.executable} {Path(__file__).resolve().parents[3] / 'manage.py'}"
 ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
 
 
