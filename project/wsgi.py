@@ -17,6 +17,11 @@ GARBAGE = (20_000, 20, 20)
 """So many new objects, and so many rounds, before garbage is looked for. With Python's own 700 a
 request that reads a hundred messages looks ten times and finds nothing: what is in no cycle goes at
 once anyway."""
+BYTES = 16 * 1024 * 1024
+"""After so many bytes taken and sent it is looked for in any case: a request is a circle that holds
+its body and its answer, and few objects may hold much."""
+
+_bytes = 0
 
 django = get_wsgi_application()
 gc.collect()
@@ -34,4 +39,16 @@ def application(environ: "WSGIEnvironment", start_response: "StartResponse") -> 
     if not isinstance(answer, HttpResponse):
         return answer
     answer.close()
-    return [answer.content]
+    content = answer.content
+    del answer
+    taken = str(environ.get("CONTENT_LENGTH") or "")
+    _look_for_garbage((int(taken) if taken.isdecimal() else 0) + len(content))
+    return [content]
+
+
+def _look_for_garbage(size: int) -> None:
+    global _bytes
+    _bytes += size
+    if _bytes > BYTES:
+        _bytes = 0
+        gc.collect()

@@ -1,6 +1,7 @@
 """What the web server gets from us."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,10 @@ from mastra_memory.api.base import LARGE_ANSWER
 from mastra_memory.memory import Memory
 from project.models import AccessToken
 from project.wsgi import application
-from tests.factories import fill, make_user
+from tests.factories import a_message, fill, make_thread, make_user
+from tests.real_server import real_server
+
+MB = 1024 * 1024
 
 
 @pytest.fixture
@@ -61,3 +65,27 @@ def test_application__a_large_answer_comes_in_pieces(finished: list[Any]) -> Non
     answer.close()
     assert len(pieces) > 1
     assert len(finished) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_application__a_length_that_is_no_number_is_none(finished: list[Any]) -> None:
+    environ = RequestFactory().get("/healthz").environ | {"CONTENT_LENGTH": "many"}
+    assert application(environ, lambda *_: lambda _: None) == [b'{"status": "ok"}']
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_application__large_bodies_do_not_stay_in_memory(tmp_path: Path) -> None:
+    thread = make_thread("r", "t")
+    large = {"messages": [a_message(thread, "m", text="x" * 10 * MB)]}
+    refused = {"messages": [large["messages"][0] | {"role": "robot"}]}
+    nowhere = {"messages": [large["messages"][0] | {"threadId": "u"}]}
+    with real_server(tmp_path) as server:
+        path = "save-messages?agentId=a"
+        assert server.send("POST", path, large)[0] == 200
+        before = server.forget_peak()
+        for _ in range(20):
+            assert server.send("POST", path, refused)[0] == 400
+            assert server.send("POST", path, nowhere)[0] == 404
+            assert server.send("GET", "threads/t/messages")[0] == 200
+        assert server.peak() - before < 300 * MB
