@@ -20,13 +20,17 @@ def staff(db: None, client: Client) -> Client:
     return client
 
 
-def called(purpose: ModelUsage.Purpose = TITLE, thread_id: str | None = "t") -> None:
+def called(
+    purpose: ModelUsage.Purpose = TITLE,
+    thread_id: str | None = "t",
+    cost: Decimal | None = Decimal("0.0125"),
+) -> None:
     usage.record(
         purpose,
         "openai/gpt-5-mini",
         input_tokens=1200,
         output_tokens=30,
-        cost=Decimal("0.0125"),
+        cost=cost,
         thread_id=thread_id,
     )
 
@@ -40,6 +44,13 @@ def test_list__shows_calls_and_their_sum(staff: Client) -> None:
     assert "2 calls: 2400 tokens in, 60 out, 0.0250 US dollars" in page.content.decode()
     one = staff.get(URL, {"purpose__exact": "summary"}).content.decode()
     assert "1 call: 1200 tokens in" in one
+
+
+def test_list__says_no_sum_of_money_where_no_price_is_known(staff: Client) -> None:
+    make_thread("ann", "t")
+    called(cost=None)
+    page = staff.get(URL).content.decode()
+    assert "1 call: 1200 tokens in, 30 out</caption>" in page
 
 
 def test_list__without_calls_has_no_sum(staff: Client) -> None:
