@@ -12,6 +12,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from mastra_memory.exceptions import InvalidInput, Issue
+from mastra_memory.prepared import PreparedCursor, can_ask
 
 LATER = "greatest(clock_timestamp()::timestamptz(3), updated_at + interval '1 millisecond')"
 """A thread's new `updated_at`, always later than the old one."""
@@ -96,6 +97,11 @@ def hot_rows(statement: str, params: Params = ()) -> list[Row]:
     """
     database = connections[DEFAULT_DB_ALIAS]  # once: looking it up is dear here
     database.ensure_connection()
+    if not database.queries_logged and can_ask(database.connection):
+        prepared: Any = PreparedCursor(database.connection)
+        database.make_cursor(prepared).execute(statement, params)
+        rows: list[Row] = prepared.rows
+        return rows
     bound_by_server: Any = ServerBindingCursor  # untyped: a cursor of psycopg
     with bound_by_server(database.connection) as bare:
         wrap = database.make_debug_cursor if database.queries_logged else database.make_cursor

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from django.core.wsgi import get_wsgi_application
 from django.http import HttpResponse
 
+from project.cores import OneCore
+
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
@@ -22,6 +24,7 @@ BYTES = 16 * 1024 * 1024
 its body and its answer, and few objects may hold much."""
 
 _bytes = 0
+_core = OneCore()
 
 django = get_wsgi_application()
 gc.collect()
@@ -35,6 +38,7 @@ def application(environ: "WSGIEnvironment", start_response: "StartResponse") -> 
     What is whole goes out as a list, which Granian sends at once; it asks any other answer for one
     piece after another, each time in a thread of Python's.
     """
+    _core.join()
     answer = django(environ, start_response)
     if not isinstance(answer, HttpResponse):
         return answer

@@ -20,8 +20,8 @@ from project import embedded, first_run
 from project.processes import ChildDied, Family
 
 START_TIMEOUT = 60.0
-THREADS = max(3, min(8, (os.cpu_count() or 1) + 1))
-"""In one process: more of them only wait for one another, and short requests take longer."""
+THREADS = 4
+"""In one process: while some wait for the database, another computes."""
 CELERY = ("celery", "--quiet", "-A", "project")
 WORKER = (*CELERY, "worker", "-l", "WARNING", "--without-gossip", "--without-mingle")
 BEAT = (*CELERY, "beat", "-l", "WARNING", "--pidfile=")
