@@ -110,6 +110,8 @@ def draft_message(index: int, message: Mapping[str, Any], *, strip: bool) -> Dra
 def _type_of(message: Mapping[str, Any]) -> str:
     """What the message calls itself, if its content came as it is stored; else the usual type."""
     given = message.get("type") or "v2"
+    if given == "v2":
+        return given
     if not isinstance(given, str):
         raise InvalidInput("type must be text", [Issue("type", "must be text")])
     return jsontext.clean_text(given) if isinstance(message.get("content"), Mapping) else "v2"
@@ -126,10 +128,11 @@ def _moment_of(message: Mapping[str, Any]) -> datetime | None:
         raise InvalidInput(f"createdAt {reason}", [Issue("createdAt", reason)]) from None
 
 
-def as_columns(drafts: Sequence[Draft]) -> list[list[Any]]:
-    """The batch as one list for each field but the place, in their order.
+def as_columns(drafts: Sequence[Draft]) -> list[sql.Texts]:
+    """The batch as one list for each field but the place, in their order; `""` is no moment.
 
     Sent as arrays in the binary form: the database reads them in half the time of one document.
     """
     *texts, moments = zip(*[draft[1:] for draft in drafts], strict=True)
-    return [*map(sql.Texts, texts), list(moments)]
+    told = [moment.isoformat() if moment else "" for moment in moments]
+    return [*map(sql.Texts, texts), sql.Texts(told)]

@@ -77,16 +77,16 @@ REFUSED = "MM001"
 
 _STORE = f"""WITH touched AS (
     UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
-    WHERE id IN (SELECT id FROM mastra_memory_thread WHERE id = ANY(%s) ORDER BY id FOR UPDATE)
+    WHERE id IN (SELECT id FROM mastra_memory_thread WHERE id = ANY(%b) ORDER BY id FOR UPDATE)
     RETURNING id, resource_id, updated_at),
 saved AS (
     INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
         content, text, search, created_at)
     SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content::jsonb, i.text,
         CASE WHEN %s THEN mastra_memory_words(%s::regconfig, i.text) END,
-        coalesce(i.created_at, t.updated_at)
+        coalesce(nullif(i.created_at, '')::timestamptz, t.updated_at)
     FROM unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[],
-            %b::text[], %b::text[], %b::timestamptz[]) WITH ORDINALITY
+            %b::text[], %b::text[], %b::text[]) WITH ORDINALITY
         AS i(id, thread_id, resource_id, role, type, signal, content, text, created_at, place)
     JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id
     ORDER BY i.place
@@ -101,7 +101,7 @@ FROM (SELECT count(*) AS stored FROM saved) c LEFT JOIN saved s ON TRUE"""
 
 def _store(drafts: Sequence[Draft]) -> list[sql.Row]:
     """Id, time and sequence of each message stored; an error of state `REFUSED` if one was not."""
-    thread_ids = list({draft.thread_id for draft in drafts})
+    thread_ids = sql.Texts({draft.thread_id for draft in drafts})
     language = conf.app_settings().SEARCH_LANGUAGE
     at_once = len(drafts) <= searchable.AT_ONCE
     columns = as_columns(drafts)

@@ -6,6 +6,7 @@ that holds nothing of what the last one touched; on one core short requests cost
 
 import ctypes
 import os
+import sys
 import threading
 import time
 
@@ -18,11 +19,11 @@ NONE, ANY = -1, -2
 class OneCore:
     """The core on which threads meet that call `join`, once there are two of them.
 
-    Does nothing where it cannot choose.
+    Does nothing where there is one core only, and on other systems than Linux.
     """
 
     def __init__(self) -> None:
-        self._can_choose = hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1
+        self._can_choose = sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1
         if self._can_choose:
             self._all = os.sched_getaffinity(0)
             self._current_core = ctypes.CDLL(None).sched_getcpu
