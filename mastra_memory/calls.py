@@ -42,6 +42,11 @@ def ended_ids(content: Mapping[str, Any]) -> set[str]:
     return {_id(call) for _, call in invocations(content) if rank(call) >= ENDED}
 
 
+def open_ids(content: Mapping[str, Any]) -> set[str]:
+    """The ids of the calls that wait for an outcome."""
+    return {_id(call) for _, call in invocations(content) if rank(call) < ENDED}
+
+
 def _id(invocation: Mapping[str, Any]) -> str:
     return str(invocation.get("toolCallId"))
 

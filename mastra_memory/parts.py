@@ -12,6 +12,7 @@ SIGNAL_TYPES = frozenset(
     {"user", "state", "reactive", "notification", "user-message", "system-reminder"}
 )
 REMINDERS = frozenset({"system-reminder", "reactive"})
+_REMINDER = re.compile(r"[\s\ufeff]*<system-reminder")
 _WORKING_MEMORY = re.compile(r"<working_memory>.*?</working_memory>", re.DOTALL)
 
 Content = dict[str, Any]
@@ -263,7 +264,7 @@ def _is_reminder(content: Mapping[str, Any], metadata: Mapping[str, Any]) -> boo
         return True
     texts = (part.get("text") for part in content["parts"] if part["type"] == "text")
     first = next(texts, None)
-    return isinstance(first, str) and first.startswith("<system-reminder")
+    return isinstance(first, str) and _REMINDER.match(first) is not None
 
 
 def is_transient(role: str, content: Mapping[str, Any]) -> bool:

@@ -199,7 +199,9 @@ def update_thread(
         params += [title, title_source if title else ""]
     if kept is not None:
         changes.append(f"metadata = {_MERGED if merge else _REPLACED}")
-        params += [jsontext.dumps(kept)] if merge else [RESERVED_KEYS, jsontext.dumps(kept)]
+        named = [key for key in RESERVED_KEYS if key in (metadata or {})]
+        stay = [key for key in RESERVED_KEYS if key not in named]
+        params += [named if merge else stay, jsontext.dumps(kept)]
     with transaction.atomic():
         found = sql.row(
             f"""UPDATE mastra_memory_thread SET {", ".join(changes)} WHERE id = %s
@@ -218,7 +220,8 @@ def touch_thread(thread_id: str) -> StoredThread:
     return update_thread(thread_id)
 
 
-_MERGED = "coalesce(metadata, '{}') || %s::jsonb"
+# A reserved key that is named goes even where its new value is kept apart: working memory.
+_MERGED = "(coalesce(metadata, '{}') - %s::text[]) || %s::jsonb"
 _REPLACED = """coalesce((SELECT jsonb_object_agg(key, value) FROM jsonb_each(metadata)
     WHERE key = ANY(%s)), '{}') || %s::jsonb"""
 

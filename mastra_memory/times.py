@@ -26,7 +26,7 @@ def parse(value: Any) -> datetime:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return to_milliseconds(datetime.fromtimestamp(value / 1000, UTC))
         if isinstance(value, str) and value[:4].isdigit() and "-" in value:
-            return to_milliseconds(datetime.fromisoformat(value))
+            return to_milliseconds(datetime.fromisoformat(value.upper()))
     except (OverflowError, OSError) as error:
         raise ValueError("out of range") from error
     raise ValueError("expected ISO 8601 text or epoch milliseconds")

@@ -221,6 +221,8 @@ def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
     [
         ("user", text_content("hi"), ""),
         ("user", text_content("<system-reminder>x"), "system-reminder"),
+        ("user", text_content("\ufeff\n \u00a0<system-reminder>x"), "system-reminder"),
+        ("user", text_content("so <system-reminder>x"), ""),
         ("assistant", text_content("<system-reminder>x"), ""),
         ("user", text_content("x", metadata={"systemReminder": {}}), "system-reminder"),
         ("user", text_content("x", metadata={"systemReminder": True}), ""),

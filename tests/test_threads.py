@@ -104,6 +104,17 @@ def test_update_thread__replacing_keeps_working_memory_unless_named() -> None:
     assert working_memory.find_for_thread(thread.id) is None
 
 
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("new", ["# new", "", None])
+def test_update_thread__working_memory_that_is_no_text_goes_when_it_is_named(
+    merge: bool, new: str | None
+) -> None:
+    thread = make_thread("r", metadata={"workingMemory": {"a": 2}, "titlePinned": True})
+    named = threads.update_thread(thread.id, metadata={"workingMemory": new}, merge=merge)
+    assert named.metadata is not None and named.metadata["titlePinned"] is True
+    assert named.metadata.get("workingMemory") == (new or None)
+
+
 def test_update_thread__parallel_merges_lose_nothing(transactional_db: None) -> None:
     thread = make_thread("r")
     concurrently(lambda n: threads.update_thread(thread.id, metadata={f"k{n}": n}), list(range(8)))

@@ -1,11 +1,29 @@
 """An assistant's message as the steps it was made of: what the model said, what its calls gave."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mastra_memory import calls
+from mastra_memory import calls, jsontext
 from mastra_memory.adapters.notes import Json, notes_of
+from mastra_memory.values import StoredMessage
+
+
+def told_once(messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
+    """The messages, each call once: Mastra's stores tell it again in the message of its result."""
+    messages = list(messages)
+    contents = calls.folded([_with_calls(message) for message in messages])
+    for message, content in zip(messages, contents, strict=True):
+        if content is not None:
+            yield message._replace(content_json=jsontext.dumps(content))
+        elif _with_calls(message) is None:
+            yield message
+
+
+def _with_calls(message: StoredMessage) -> Json | None:
+    """The content of an assistant's message that may hold calls."""
+    may = message.role == "assistant" and calls.may_have_calls(message.content_json)
+    return message.content if may else None
 
 
 @dataclass(slots=True)

@@ -1,37 +1,83 @@
 """OpenAI's chat messages: one line of JSON for each thread, as its fine-tuning takes them."""
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from mastra_memory import pieces
+from mastra_memory import calls, jsontext, pieces
 from mastra_memory.exporters.output import Counts, Write
 from mastra_memory.exporters.selection import MessageRow, Selection, conversations
 
 NAME, SUFFIX = "openai", ".jsonl"
+REACH = 100
+"""So many messages are held while a call waits for its result."""
 
 Chat = dict[str, Any]
 
 
 def export(selection: Selection, write: Write, after_thread: Callable[[], None]) -> Counts:
-    """Write a line for each thread that has messages; signals and reasoning are left out."""
+    """Write a line for each thread that has messages; signals and reasoning are left out.
+
+    Each call is followed by its result. One that never ended is left out, unless it comes last.
+    """
     counts = Counts()
     for _, messages in conversations(selection):
         numbers = count(1)
         separator = b'{"messages":['
-        for message in messages:
-            for chat in chat_of(message, numbers):
-                write(separator + orjson.dumps(chat))
-                separator = b","
-            counts.messages += 1
+        for group in _groups(messages):
+            for message in _with_results(group.messages, is_last=group.is_last):
+                for chat in chat_of(message, numbers):
+                    write(separator + orjson.dumps(chat))
+                    separator = b","
+            counts.messages += len(group.messages)
         if separator == b",":
             write(b"]}\n")
             counts.threads += 1
         after_thread()
     return counts
+
+
+class _Group(NamedTuple):
+    """Messages of which the first is not told without the last."""
+
+    messages: list[MessageRow]
+    is_last: bool
+
+
+def _groups(messages: Iterable[MessageRow]) -> Iterator[_Group]:
+    """The messages of a thread, those from a call to its result together."""
+    held: list[MessageRow] = []
+    waiting: set[str] = set()
+    for message in messages:
+        if held and (not waiting or len(held) == REACH):
+            yield _Group(held, is_last=False)
+            held, waiting = [], set()
+        held.append(message)
+        if calls.may_have_calls(message.content_json):
+            content = message.content
+            waiting |= calls.open_ids(content)
+            waiting -= calls.ended_ids(content)
+    if held:
+        yield _Group(held, is_last=True)
+
+
+def _with_results(messages: Sequence[MessageRow], *, is_last: bool) -> Iterator[MessageRow]:
+    """The messages with each result inside its call, and without calls that never ended."""
+    if not any(calls.may_have_calls(message.content_json) for message in messages):
+        yield from messages
+        return
+    contents = calls.folded([message.content for message in messages])
+    left = len(messages)
+    for message, content in zip(messages, contents, strict=True):
+        left -= 1
+        if content is not None and not (is_last and left == 0):
+            content = calls.without_open_calls(content)
+        if content is not None:
+            yield replace(message, content_json=jsontext.dumps(content))
 
 
 def chat_of(message: MessageRow, numbers: Iterator[int]) -> Iterator[Chat]:

@@ -141,6 +141,6 @@ def _calls(key: str, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         function = shapes.mapping(call.get("function", call.get("custom")))
         given = function.get("arguments", function.get("input"))
         parsed = shapes.json_or_none(given) if isinstance(given, str) else given
-        args = parsed if isinstance(parsed, Mapping) else {"input": given}
+        args = parsed if isinstance(parsed, Mapping) else {"input": given} if given else {}
         call_id = shapes.text(call.get("id")) or f"call_{key}_{index}"
         yield parts.tool_invocation(call_id, shapes.text(function.get("name")) or "tool", args)

@@ -7,6 +7,7 @@ from mastra_memory.importers.rows import Row, Verdict
 from mastra_memory.importers.storing_threads import NO_THREAD, Owners
 from mastra_memory.models import ObservationalRecord, ObservationChunk
 
+ELSEWHERE = "its id is the id of another resource's or thread's record"
 TAKEN = "another record is this generation already"
 
 Generation = tuple[str | None, str, int]
@@ -25,6 +26,8 @@ def store_records(rows: Sequence[Row], owners: Owners, *, update: bool) -> list[
         old = known.get(record.id)
         if record.thread_id is not None and owners.get(record.thread_id) != record.resource_id:
             verdicts.append(Verdict(row, "refused", NO_THREAD))
+        elif old and (old.resource_id, old.thread_id) != (record.resource_id, record.thread_id):
+            verdicts.append(Verdict(row, "refused", ELSEWHERE))
         elif old and not (update and old.updated_at < record.updated_at):
             verdicts.append(Verdict(row, "already there"))
         elif generations.setdefault(_generation(record), record.id) != record.id:

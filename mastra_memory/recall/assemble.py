@@ -109,14 +109,14 @@ def recall(
     Without `per_page`, the newest `last_messages`; nothing when history is off. `direction`
     chooses the page, never the order of the answer. Where semantic recall is on, the messages
     that fit `vector_search_string` are added with their neighbours; in resource scope they come
-    from all threads of the resource, and the thread itself need not exist yet.
+    from all threads of the resource, and the thread itself need not exist yet, query or not.
     """
     will_search = semantic.will_search(options, vector_search_string)
     if per_page is None and options.history_off:
         if not (will_search or include):
             return EMPTY
         per_page = 0
-    may_be_missing = will_search and semantic.spans_threads(options)
+    may_be_missing = semantic.spans_threads(options)
     if per_page is None and options.message_history is not None:
         read = _within_tokens(options, thread_id, resource_id, may_be_missing)
     else:

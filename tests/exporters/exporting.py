@@ -19,7 +19,7 @@ def export(format: Any, selection: Selection | None = None) -> tuple[str, Counts
 def tool(name: str, args: Any, **outcome: Any) -> dict[str, Any]:
     """A part for a tool call, with its result where there is one."""
     state = "result" if outcome else "call"
-    call = {"state": state, "toolCallId": "c", "toolName": name, "args": args, **outcome}
+    call = {"state": state, "toolCallId": name, "toolName": name, "args": args, **outcome}
     return {"type": "tool-invocation", "toolInvocation": call}
 
 

@@ -44,18 +44,48 @@ def test_export__calls_and_their_results() -> None:
     ((chat,),) = [line.values() for line in lines()]
     first, *rest = chat
     assert first["content"] == "So."
-    assert [call["id"] for call in first["tool_calls"]] == ["call_1", "call_2", "call_3"]
+    assert [call["id"] for call in first["tool_calls"]] == ["call_1", "call_2"]
     assert [call["function"] for call in first["tool_calls"]] == [
         {"name": "f", "arguments": '{"x":1}'},
-        {"name": "g", "arguments": "{}"},
         {"name": "h", "arguments": "raw"},
     ]
     assert rest == [
         {"role": "tool", "tool_call_id": "call_1", "content": '{"y":2}'},
-        {"role": "tool", "tool_call_id": "call_3", "content": "no"},
+        {"role": "tool", "tool_call_id": "call_2", "content": "no"},
         {"role": "assistant", "content": None, "tool_calls": rest[2]["tool_calls"]},
-        {"role": "tool", "tool_call_id": "call_4", "content": "21"},
+        {"role": "tool", "tool_call_id": "call_3", "content": "21"},
     ]
+
+
+@pytest.mark.parametrize("role", ["assistant", "tool"])
+def test_export__a_result_that_came_later_follows_its_call(role: str) -> None:
+    later = ("assistant", "Cold") if role == "assistant" else ("tool", [tool("h", {}, result=1)])
+    talk(
+        ("user", "Go"),
+        ("assistant", [tool("f", {"x": 1}), tool("never", {})]),
+        (role, [tool("f", {}, result=7)]),
+        later,
+    )
+    ((chat,),) = [line.values() for line in lines()]
+    assert [one["role"] for one in chat[:3]] == ["user", "assistant", "tool"]
+    assert [call["function"] for call in chat[1]["tool_calls"]] == [
+        {"name": "f", "arguments": '{"x":1}'}
+    ]
+    assert chat[2] == {"role": "tool", "tool_call_id": "call_1", "content": "7"}
+    assert '"f"' not in json.dumps(chat[3:])
+
+
+def test_export__a_call_that_comes_last_may_wait_for_its_result() -> None:
+    talk(("user", "Go"), ("assistant", [tool("f", {"x": 1})]))
+    ((chat,),) = [line.values() for line in lines()]
+    assert [call["function"]["name"] for call in chat[-1]["tool_calls"]] == ["f"]
+
+
+def test_export__a_call_that_never_ends_holds_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_chat, "REACH", 3)
+    talk(("assistant", [tool("f", {})]), *[("user", str(n)) for n in range(7)])
+    ((chat,),) = [line.values() for line in lines()]
+    assert [one["content"] for one in chat] == [str(n) for n in range(7)]
 
 
 def test_export__pictures_of_the_user() -> None:

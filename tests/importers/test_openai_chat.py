@@ -72,6 +72,14 @@ def test_read__a_result_of_no_known_call_stays_a_message(tmp_path: Path) -> None
     assert said()[1][0] == "tool"
 
 
+@pytest.mark.parametrize("given", ["", None])
+def test_read__a_call_without_arguments(tmp_path: Path, given: str | None) -> None:
+    function = {"name": "now", "arguments": given}
+    call = {"role": "assistant", "tool_calls": [{"id": "a", "function": function}]}
+    load(write(tmp_path / "chat.jsonl", [chat(user("Go"), call)]))
+    assert contents(only_thread())[1]["parts"][0]["toolInvocation"]["args"] == {}
+
+
 def test_read__the_older_function_calls(tmp_path: Path) -> None:
     call = {"role": "assistant", "content": None}
     call["function_call"] = {"name": "f", "arguments": "{}"}  # type: ignore[assignment]

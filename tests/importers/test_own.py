@@ -133,6 +133,22 @@ def test_load__two_records_of_one_generation(tmp_path: Path) -> None:
     assert ObservationalRecord.objects.get().id == "o1"
 
 
+@pytest.mark.parametrize("update", [False, True])
+@pytest.mark.parametrize("thread_id", [None, "t1"])
+def test_load__a_record_of_somebody_else_is_left_to_them(
+    tmp_path: Path, update: bool, thread_id: str | None
+) -> None:
+    first = a_record(threadId=thread_id, activeObservations="theirs")
+    load(write(tmp_path / "x.jsonl", [a_thread(), first]), KEEP)
+    later = {"updatedAt": "2030-01-01T00:00:00Z", "activeObservations": "not theirs"}
+    other = [a_thread(id="t2"), first | later | {"threadId": thread_id and "t2"}]
+    tally = load(write(tmp_path / "y.jsonl", other), Owner(prefix="pp-"), update=update)
+    assert outcomes(tally, "observations") == {"refused": 1}
+    record = ObservationalRecord.objects.get()
+    assert (record.resource_id, record.thread_id) == ("r1", thread_id)
+    assert record.active_observations == "theirs"
+
+
 def test_load__revisions_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     revision = {"version": 1, "content": "x", "source": "api", "createdAt": "2024-01-01"}
     memory = {

@@ -197,8 +197,8 @@ def test_recall__resource_scope_works_for_a_thread_that_is_not_there_yet(memory:
     assert (page.total, page.has_more) == (0, False)
     with pytest.raises(ThreadNotFound):
         recalled(memory, "flour", "new", options=_top(1, 0, scope="thread"))
-    with pytest.raises(ThreadNotFound):
-        recalled(memory, None, "new")
+    nothing = memory.recall("new", resource_id="alice")
+    assert (nothing.messages, nothing.total, nothing.has_more) == ([], 0, False)
 
 
 def test_recall__resource_scope_needs_a_resource(memory: Memory) -> None:

@@ -16,7 +16,7 @@ from langchain_core.messages import (
 from mastra_memory.adapters.langchain import blocks
 from mastra_memory.adapters.langchain.blocks import LIBRARY
 from mastra_memory.adapters.notes import Json, content_of, noted, notes_of, notes_on
-from mastra_memory.adapters.steps import is_call, outcome_of, steps_of
+from mastra_memory.adapters.steps import is_call, outcome_of, steps_of, told_once
 from mastra_memory.memory import Memory
 from mastra_memory.values import StoredMessage
 
@@ -119,7 +119,7 @@ def _of_tool(data: Json) -> Json:
 
 def to_messages(messages: Iterable[StoredMessage]) -> list[BaseMessage]:
     """LangChain's messages, whoever wrote them."""
-    return messages_from_dict([one for message in messages for one in _dumped(message)])
+    return messages_from_dict([one for each in told_once(messages) for one in _dumped(each)])
 
 
 def _dumped(message: StoredMessage) -> Iterator[Json]:

@@ -7,7 +7,14 @@ from typing import Any
 import orjson
 
 from mastra_memory.adapters.notes import Json, content_of, noted, notes_of, notes_on, opaque
-from mastra_memory.adapters.steps import has_ended, is_call, outcome_of, steps_of, thought
+from mastra_memory.adapters.steps import (
+    has_ended,
+    is_call,
+    outcome_of,
+    steps_of,
+    thought,
+    told_once,
+)
 from mastra_memory.values import StoredMessage
 
 LIBRARY = "openai-agents"
@@ -130,7 +137,7 @@ def _reasoning(item: Json) -> Json:
 
 def to_items(messages: Iterable[StoredMessage]) -> list[Any]:
     """The items of these messages, whoever wrote them."""
-    return [item for message in messages for item in _items(message)]
+    return [item for message in told_once(messages) for item in _items(message)]
 
 
 def _items(message: StoredMessage) -> Iterator[Json]:

@@ -10,7 +10,15 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from mastra_memory import calls
 from mastra_memory.adapters.notes import Json, notes_of, notes_on
 from mastra_memory.adapters.pydantic_ai.writing import LIBRARY, parsed
-from mastra_memory.adapters.steps import Step, has_ended, is_call, outcome_of, steps_of, thought
+from mastra_memory.adapters.steps import (
+    Step,
+    has_ended,
+    is_call,
+    outcome_of,
+    steps_of,
+    thought,
+    told_once,
+)
 from mastra_memory.values import StoredMessage
 
 _DATA_URI = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
@@ -24,7 +32,7 @@ def to_messages(messages: Iterable[StoredMessage]) -> list[ModelMessage]:
     Calls that never ended are left out unless they come last, where the agent may go on with them.
     """
     dumped: list[Json] = []
-    for message in messages:
+    for message in told_once(messages):
         content = message.content
         if message.role == "assistant":
             dumped += _from_assistant(content)
