@@ -5,9 +5,10 @@ threads share that lock every step may lose it: so the whole question is one cal
 """
 
 import re
+import secrets
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,19 +25,21 @@ _LOST = {b"26000", b"0A000"}
 
 _Key = tuple[bytes, tuple[int, ...]]
 _names: WeakKeyDictionary[Connection[Any], dict[_Key, bytes]] = WeakKeyDictionary()
-_numbers = count(1)
 
 
 def can_ask(connection: Connection[Any]) -> bool:
     """Tell whether `PreparedCursor` may be used.
 
     Not where the connection prepares nothing, for the sake of a pooler; and not within a
-    transaction, where a statement that is found lost could not be tried again.
+    transaction, where a statement that is found lost could not be tried again; and not where
+    greenlets share the thread, which one call would stop all together.
     """
     return (
         connection.prepare_threshold is not None
         and connection.autocommit
         and connection.pgconn.transaction_status == TransactionStatus.IDLE
+        and "gevent.monkey" not in sys.modules
+        and "eventlet.patcher" not in sys.modules
     )
 
 
@@ -58,7 +61,8 @@ class PreparedCursor:
         key = text, adapted.types or ()
         result = self._ask(key, values, adapted.formats)
         if result.error_field(DiagnosticField.SQLSTATE) in _LOST:
-            del _names[self.connection][key]
+            lost = _names[self.connection].pop(key)
+            self.connection.pgconn.exec_(b"DEALLOCATE " + lost)  # or else it is gone already
             result = self._ask(key, values, adapted.formats)
         self._check(result, ExecStatus.TUPLES_OK)
         adapted.set_pgresult(result)
@@ -73,7 +77,8 @@ class PreparedCursor:
         if len(names) >= MOST:
             oldest = names.pop(next(iter(names)))
             self.connection.pgconn.exec_(b"DEALLOCATE " + oldest)
-        name = b"mastra_memory_%d" % next(_numbers)
+        # No other name is the same, even where a pooler mixes up the connections of processes.
+        name = b"mastra_memory_" + secrets.token_hex(8).encode()
         self._check(self.connection.pgconn.prepare(name, *key), ExecStatus.COMMAND_OK)
         names[key] = name
         return name

@@ -96,6 +96,7 @@ def hot_rows(statement: str, params: Params = ()) -> list[Row]:
     not, for the sake of connection poolers).
     """
     database = connections[DEFAULT_DB_ALIAS]  # once: looking it up is dear here
+    database.close_if_health_check_failed()
     database.ensure_connection()
     if not database.queries_logged and can_ask(database.connection):
         prepared: Any = PreparedCursor(database.connection)

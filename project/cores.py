@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 
 LOOK_AROUND = 0.1
 """Seconds after which the scheduler is asked again which core has time: others use it too."""
@@ -17,17 +18,16 @@ NONE, ANY = -1, -2
 
 
 class OneCore:
-    """The core on which threads meet that call `join`, once there are two of them.
+    """The core on which threads meet that call `join`.
 
-    Does nothing where there is one core only, and on other systems than Linux.
+    Never binds the main thread, whose cores are all that others may use. Does nothing where there
+    is one core only, and on other systems than Linux.
     """
 
     def __init__(self) -> None:
-        self._can_choose = sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1
+        self._can_choose = sys.platform == "linux" and len(_of_main_thread()) > 1
         if self._can_choose:
-            self._all = os.sched_getaffinity(0)
             self._current_core = ctypes.CDLL(None).sched_getcpu
-        self._alone: int | None = None
         self._core = NONE
         self._look_at = 0.0
         self._mine = threading.local()
@@ -38,7 +38,7 @@ class OneCore:
         Now and then it is let go for the time until its next call; where the scheduler has put it
         by then, the others follow.
         """
-        if not self._can_choose or self._is_alone():
+        if not self._can_choose or threading.get_native_id() == os.getpid():
             return
         core = getattr(self._mine, "core", NONE)
         if core == ANY:
@@ -47,18 +47,24 @@ class OneCore:
             self._look_at = time.monotonic() + LOOK_AROUND
             self._move(ANY)
             return
-        if core != self._core:
+        if core != self._core != NONE:
             self._move(self._core)
-
-    def _is_alone(self) -> bool:
-        if self._core != NONE:
-            return False
-        self._alone = self._alone or threading.get_ident()
-        return self._alone == threading.get_ident()
 
     def _move(self, core: int) -> None:
         try:
-            os.sched_setaffinity(0, self._all if core == ANY else {core})
-        except OSError:  # the cores we may use have changed
-            self._can_choose = False
-        self._mine.core = core
+            os.sched_setaffinity(0, _of_main_thread() if core == ANY else {core})
+        except OSError:  # that core is not ours any more, or none may be chosen: until later
+            self._core = NONE
+        else:
+            self._mine.core = core
+
+
+def spread() -> None:
+    """Let the calling thread, and what it starts from now on, run on all cores again."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.sched_setaffinity(0, _of_main_thread())
+
+
+def _of_main_thread() -> set[int]:
+    return os.sched_getaffinity(os.getpid())

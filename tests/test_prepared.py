@@ -1,8 +1,11 @@
 """Statements that stay prepared, asked in one call of libpq."""
 
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import DataError, OperationalError, close_old_connections, connection, transaction
 from django.db.utils import ProgrammingError
@@ -67,6 +70,7 @@ def test_statement__whose_table_has_changed_is_prepared_again() -> None:
     assert sql.hot_rows("SELECT * FROM changing") == [(1,)]
     sql.execute("ALTER TABLE changing ALTER a TYPE text, ADD b text DEFAULT 'new'")
     assert sql.hot_rows("SELECT * FROM changing") == [("1", "new")]
+    assert kept() == ["SELECT * FROM changing"]
 
 
 def test_statements__beyond_the_most_push_the_oldest_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +102,26 @@ def test_transaction__is_asked_with_the_usual_cursor() -> None:
     with transaction.atomic():
         assert sql.hot_rows("SELECT %s::text", ["a"]) == [("a",)]
         assert kept() == []
+
+
+@pytest.mark.parametrize("library", ["gevent.monkey", "eventlet.patcher"])
+def test_greenlets__are_not_stopped_all_together(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, ModuleType(library))
+    assert sql.hot_rows("SELECT %s::text", ["a"]) == [("a",)]
+    assert kept() == []
+
+
+def test_connection__that_was_lost_while_nobody_asked_is_made_anew() -> None:
+    wrapper: Any = connection
+    pid = connection.connection.info.backend_pid
+    wrapper.health_check_enabled = True
+    wrapper.health_check_done = False  # as at the beginning of a request
+    with psycopg.connect(**wrapper.get_connection_params() | {"cursor_factory": None}) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+    assert sql.hot_rows("SELECT 1") == [(1,)]
+    assert connection.connection.info.backend_pid != pid
 
 
 def test_connection_that_prepares_nothing__is_left_so() -> None:

@@ -1,7 +1,9 @@
 """Threads that take turns stay on one core."""
 
 import os
+import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -45,8 +47,23 @@ def test_threads__are_let_go_now_and_then(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @needs_two
-def test_thread__that_is_alone_is_not_bound() -> None:
-    assert joined(threads=1, turns=5) == [ALL]
+def test_main_thread__is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getpid", threading.get_native_id)  # each is the main one
+    assert joined(threads=3, turns=4) == [ALL] * 3
+
+
+@needs_two
+def test_spread__lets_a_thread_and_its_children_go() -> None:
+    def bound() -> tuple[set[int], str]:
+        os.sched_setaffinity(0, {min(ALL)})
+        before = os.sched_getaffinity(0)
+        cores.spread()
+        show = "import os; print(sorted(os.sched_getaffinity(0)))"
+        child = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True)
+        return before, child.stdout.strip()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(bound).result() == ({min(ALL)}, str(sorted(ALL)))
 
 
 @pytest.mark.parametrize("missing", ["Linux", "cores"])
@@ -63,9 +80,17 @@ def test_system__that_cannot_bind_is_left_alone(
 
 
 @needs_two
-def test_core__that_is_taken_away_frees_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_core__that_is_taken_away_is_no_fault_and_they_meet_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError
 
-    monkeypatch.setattr(os, "sched_setaffinity", refuse)
-    assert joined(threads=2, turns=4) == [ALL] * 2
+    core = OneCore()
+    with monkeypatch.context() as refusing:
+        refusing.setattr(cores, "LOOK_AROUND", 0)
+        refusing.setattr(os, "sched_setaffinity", refuse)
+        assert joined(threads=2, turns=4, core=core) == [ALL] * 2
+    monkeypatch.setattr(cores, "LOOK_AROUND", 60)
+    first, second = joined(threads=2, turns=4, core=core)
+    assert first == second and len(first) == 1
