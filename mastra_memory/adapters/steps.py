@@ -12,12 +12,12 @@ from mastra_memory.values import StoredMessage
 def told_once(messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
     """The messages, each call once: Mastra's stores tell it again in the message of its result."""
     messages = list(messages)
-    contents = calls.folded([_with_calls(message) for message in messages])
-    for message, content in zip(messages, contents, strict=True):
-        if content is not None:
-            yield message._replace(content_json=jsontext.dumps(content))
-        elif _with_calls(message) is None:
+    told = [_with_calls(message) for message in messages]
+    for message, before, after in zip(messages, told, calls.folded(told), strict=True):
+        if after is before:
             yield message
+        elif after is not None:
+            yield message._replace(content_json=jsontext.dumps(after))
 
 
 def _with_calls(message: StoredMessage) -> Json | None:

@@ -71,10 +71,9 @@ def _with_results(messages: Sequence[MessageRow], *, is_last: bool) -> Iterator[
         yield from messages
         return
     contents = calls.folded([message.content for message in messages])
-    left = len(messages)
+    may_wait = messages[-1] if is_last else None
     for message, content in zip(messages, contents, strict=True):
-        left -= 1
-        if content is not None and not (is_last and left == 0):
+        if content is not None and message is not may_wait:
             content = calls.without_open_calls(content)
         if content is not None:
             yield replace(message, content_json=jsontext.dumps(content))
