@@ -20,7 +20,7 @@ run: $(INSTALLED) ## Run everything on http://127.0.0.1:8000 (PORT=... for anoth
 	@exec $(PYTHON) manage.py serve
 
 test: $(INSTALLED) ## Run the tests in a database of their own (TESTS=path for some of them)
-	$(PYTHON) -m pytest -n $(WORKERS) $(TESTS)
+	$(PYTHON) -m pytest -n $(WORKERS) --durations=10 $(TESTS)
 ifeq ($(TESTS),tests)
 	$(PYTHON) -m pytest -n $(WORKERS) --ds=tests.bare_settings -m "not slow and not browser" $(BARE_TESTS)
 endif
