@@ -8,11 +8,12 @@ from django.db.models import ForeignKey, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from mastra_memory.admin.base import DeclaredLookupsMixin
 from project.models import AccessToken
 
 
 @admin.register(AccessToken)
-class AccessTokenAdmin(admin.ModelAdmin):
+class AccessTokenAdmin(DeclaredLookupsMixin):
     """Staff see and create their own tokens; superusers everybody's."""
 
     list_display = ["name", "prefix", "user", "created_at", "expires_at", "last_used_at", "live"]

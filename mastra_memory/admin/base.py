@@ -1,13 +1,14 @@
 """What all our admin pages share: a strict content security policy, and being read-only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import admin
-from django.contrib.admin.utils import quote
-from django.db.models import Model
+from django.contrib.admin.utils import get_fields_from_path, quote
+from django.db.models import DateField, Model
+from django.db.models.constants import LOOKUP_SEP
 from django.http import HttpRequest, HttpResponseBase
 from django.templatetags.static import static
 from django.urls import URLPattern, reverse
@@ -50,7 +51,41 @@ def secured(view: View) -> View:
     return wrapped
 
 
-class MemoryAdmin(admin.ModelAdmin):
+class DeclaredLookupsMixin(admin.ModelAdmin):
+    """Accept in a list's query string only the parameters of the filters in `list_filter`.
+
+    Django accepts any lookup on any field of the model. `?title__startswith=` would let a user
+    read a masked title letter by letter, and `?title__regex=` would let a user keep the database
+    busy. A list answers such an address with 400.
+    """
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Return True if a declared filter has this parameter, or if it names nothing at all.
+
+        Django redirects a list with an unknown parameter, such as `utm_source`, to the whole list.
+        """
+        declared = self.list_filter if request is None else self.get_list_filter(request)
+        if any(lookup in self._get_filter_parameters(item) for item in declared):
+            return True
+        fields = {"pk", *(field.name for field in self.opts.get_fields())}
+        columns = {field.attname for field in self.opts.concrete_fields}
+        return LOOKUP_SEP not in lookup and lookup not in fields | columns
+
+    def _get_filter_parameters(self, list_filter: Any) -> Iterator[str]:
+        """Yield the query parameters of one entry of `list_filter`."""
+        names = getattr(list_filter, "parameter_names", None)
+        name = getattr(list_filter, "parameter_name", None)
+        if names or name:
+            yield from names or [name]
+            return
+        path = list_filter[0] if isinstance(list_filter, list | tuple) else list_filter
+        suffixes = ["", "__exact", "__isnull"]
+        if isinstance(get_fields_from_path(self.model, path)[-1], DateField):
+            suffixes += ["__gte", "__lt"]
+        yield from (f"{path}{suffix}" for suffix in suffixes)
+
+
+class MemoryAdmin(DeclaredLookupsMixin):
     """A model admin whose every page is secured."""
 
     empty_value_display = "–"

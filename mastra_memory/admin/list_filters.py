@@ -182,6 +182,8 @@ class ThreadFilter(ListFilter):
 
     title = _("filters")
     template = "admin/mastra_memory/thread/no_filter.html"
+    parameter_names = (*FilterForm.base_fields, "all")
+    """The names of the form's fields, and `all` for a list without a default view."""
 
     def __init__(
         self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: ModelAdmin
@@ -189,7 +191,7 @@ class ThreadFilter(ListFilter):
         super().__init__(request, params, model, model_admin)
         self.user, self.query = request.user, request.GET
         given = {}
-        for name in (*FilterForm.base_fields, "all"):
+        for name in self.parameter_names:
             if name in params:
                 value = params.pop(name)
                 given[name] = value[-1] if isinstance(value, list) else value
@@ -224,5 +226,5 @@ class ThreadFilter(ListFilter):
         return narrow(queryset, self.form.wanted(self.user))
 
     def expected_parameters(self) -> list[str | None]:
-        """The names of the form's fields, and `all` for a list without a default view."""
-        return [*FilterForm.base_fields, "all"]
+        """Return the query parameters of this filter."""
+        return [*self.parameter_names]
