@@ -71,7 +71,7 @@ class JsonParser(BaseParser):
         raise BodyTooLarge(f"The request body is larger than {limit} bytes")
 
 
-_HEADERS = {"Content-Type": JsonRenderer.media_type, "Vary": "Accept"}
+_HEADERS = {"Content-Type": JsonRenderer.media_type, "Vary": "Accept", **errors.NO_STORE}
 
 
 class Negotiation(BaseContentNegotiation):
@@ -120,7 +120,10 @@ class MemoryViewSet(ViewSet):
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(response, Response):  # made by `answer`, complete
             return response
-        self.headers = super().default_response_headers
+        self.headers = super().default_response_headers | errors.NO_STORE
+        if response.exception:  # in JSON also for a browser: whoever reads it can rely on the type
+            request.accepted_renderer = JsonRenderer()
+            request.accepted_media_type = JsonRenderer.media_type
         return super().finalize_response(request, response, *args, **kwargs)
 
     def get_exception_handler(self) -> Callable[..., Response | None]:

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, TooManyFieldsSent
-from django.db import OperationalError
-from django.http import Http404, HttpRequest, JsonResponse
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, JsonResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
@@ -15,11 +15,18 @@ from rest_framework.views import set_rollback
 from mastra_memory import exceptions as ours
 from mastra_memory.exceptions import MOST_ISSUES, Issue
 
+NO_STORE = {"Cache-Control": "no-store"}
+"""Sent with every answer: conversations must not stay in a browser's or a proxy's cache."""
+
+RETRY_AFTER_SECONDS = 5
+"""When a caller may send a request again that was answered with 503."""
+
 STATUSES: dict[type[Exception], int] = {
     ours.InvalidInput: 400,
     ours.MemoryNotConfigured: 400,
     ours.FeatureDisabled: 400,
     TooManyFieldsSent: 400,
+    UnreadablePostError: 400,
     ours.AccessDenied: 403,
     PermissionDenied: 403,
     ours.ThreadNotFound: 404,
@@ -31,11 +38,14 @@ STATUSES: dict[type[Exception], int] = {
     ours.ProviderUnavailable: 503,
     ours.EmbedderMismatch: 503,
     OperationalError: 503,
+    InterfaceError: 503,
 }
 _WORDS = {
     TooManyFieldsSent: "Too many query parameters",
     Http404: "Not found",
+    UnreadablePostError: "The request body ended before its announced length",
     OperationalError: "The database cannot be reached",
+    InterfaceError: "The database cannot be reached",
 }
 
 
@@ -53,7 +63,8 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
             body: dict[str, Any] = {"error": _WORDS.get(kind) or str(error) or "Access denied"}
             if isinstance(error, ours.InvalidInput) and error.issues:
                 body["issues"] = _issues(error.issues)
-            return Response(body, status=status)
+            headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status == 503 else {}
+            return Response(body, status=status, headers=headers)
     return None
 
 
@@ -78,7 +89,7 @@ def _issues(issues: Iterable[Issue]) -> list[dict[str, str]]:
 @csrf_exempt
 def nowhere(request: HttpRequest, path: str) -> JsonResponse:
     """The answer where there is no route, for anybody: it tells nothing of what is stored."""
-    return JsonResponse({"error": "Not found"}, status=404)
+    return JsonResponse({"error": "Not found"}, status=404, headers=NO_STORE)
 
 
 def flatten(detail: Any, path: str = "") -> Iterator[Issue]:

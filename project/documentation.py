@@ -1,0 +1,28 @@
+"""The OpenAPI schema and its page. They are public and need neither a caller nor the database."""
+
+from typing import Any
+
+from django.http import HttpResponseBase
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from project.errors import json_error
+
+
+class _JsonErrors:
+    """Answer errors (405, 406) in JSON, whatever format the view itself answers in."""
+
+    def handle_exception(self, exc: Exception) -> HttpResponseBase:
+        view: Any = super()
+        response = view.handle_exception(exc)
+        headers = {name: value for name, value in response.items() if name != "Content-Type"}
+        return json_error(str(response.data["detail"]), response.status_code, **headers)
+
+
+class SchemaView(_JsonErrors, SpectacularAPIView):
+    """The OpenAPI schema as YAML, or as JSON if the client asks for it."""
+
+
+class DocsView(_JsonErrors, SpectacularSwaggerView):
+    """The documentation page made of the schema."""
+
+    http_method_names = ["get", "head"]
