@@ -92,7 +92,7 @@ def _parsed(text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        logger.warning("A schema of a working memory is no JSON: %s", error)
+        logger.warning("A schema of a working memory is not JSON (%s)", type(error).__name__)
         return {}
 
 

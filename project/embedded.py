@@ -33,7 +33,15 @@ DISK_FULL = ("No space left", "free disk space")
 WAL_SEGMENT = 16 * 1024 * 1024
 """The server cannot start with less room than this."""
 ROLE = "mastra"
-SERVER_OPTIONS = {"listen_addresses": "", "max_connections": "200", "timezone": "UTC"}
+SERVER_OPTIONS = {
+    "listen_addresses": "",
+    "max_connections": "200",
+    "timezone": "UTC",
+    # The log of the server must not hold what users have sent: no statements, no values of rows.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_parameter_max_length": "0",
+}
 
 _held: dict[Path, int] = {}
 _threads = threading.Lock()

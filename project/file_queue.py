@@ -39,7 +39,9 @@ class Channel(filesystem.Channel):
             try:
                 return super()._get(queue)
             except ValueError as error:
-                logger.warning("A message that cannot be read was dropped: %s", error)
+                logger.warning(
+                    "A message that cannot be read was dropped (%s)", type(error).__name__
+                )
 
     def get_table(self, exchange: str) -> Any:
         """The queues of an exchange; none while its file is half written."""

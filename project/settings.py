@@ -140,6 +140,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Threads, messages and working memory for agents, as Mastra's clients expect.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],  # public: the schema must not depend on the database
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
@@ -187,13 +188,18 @@ if PRODUCTION:
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"plain_refusals": {"()": "project.logs.PlainRefusals"}},
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "filters": {"request_content": {"()": "project.logs.RequestContentFilter"}},
+    "formatters": {
+        "plain": {
+            "()": "project.logs.ContentFreeFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        }
+    },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "plain",
-            "filters": ["plain_refusals"],
+            "filters": ["request_content"],
         }
     },
     "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "WARNING").upper()},

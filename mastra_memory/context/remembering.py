@@ -108,7 +108,7 @@ def recalled(options: MemoryOptions, head: Head, query: str) -> list[StoredMessa
             options, query, thread_id=head.thread_id, resource_id=head.resource_id
         )
     except MastraMemoryError as error:
-        logger.warning("Nothing could be recalled: %s", error)
+        logger.warning("Nothing could be recalled (%s)", type(error).__name__)
         return []
     found = window.read_windows(hits.windows, resource_id=head.resource_id)
     return pairs.complete(found, resource_id=head.resource_id)

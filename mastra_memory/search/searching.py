@@ -86,7 +86,7 @@ def _by_both(
             search, max(limit, fusion.MEANINGS), known, vectors_wait=vectors_wait
         )
     except (ProviderUnavailable, ProviderRefused, EmbedderMismatch) as error:
-        logger.warning("Only words are searched for: %s", error)
+        logger.warning("Only words are searched for (%s)", type(error).__name__)
         near, tokens = [], 0
     said = _by_words(search, words, max(limit, fusion.WORDS), known)
     if not (search.filter or words.demand):

@@ -48,15 +48,20 @@ def empty_value(schema: Any) -> Any:
         try:
             schema = jsontext.loads(jsontext.clean_text(schema).encode())
         except InvalidInput as error:
-            logger.warning("The schema of a working memory cannot be read: %s", error)
+            logger.warning("The schema of a working memory is not JSON (%s)", type(error).__name__)
     if not isinstance(schema, Mapping):
         return {}
     try:
         value = _empty(schema, _Root(schema), 0)
     except (TypeError, AttributeError, LookupError) as error:
-        logger.warning("The schema of a working memory is broken: %r", error)
+        _log_broken_schema(error)
         return {}
     return {} if value is None else value
+
+
+def _log_broken_schema(error: Exception) -> None:
+    """Log the kind of error only: its text quotes the schema, which may come from a request."""
+    logger.warning("The schema of a working memory is broken (%s)", type(error).__name__)
 
 
 class _Root:
@@ -145,7 +150,7 @@ def _issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[Issue]
         reason = "takes too long to check against its schema"
         raise InvalidInput(f"{_FIELD} {reason}", [Issue(_FIELD, reason)]) from None
     except _BROKEN as error:
-        logger.warning("The schema of a working memory is broken: %s", str(error).split("\n")[0])
+        _log_broken_schema(error)
         return []
 
 
