@@ -42,6 +42,10 @@ class AppSettings:
     """Send a strict Content-Security-Policy with our admin pages; off if you send your own."""
     MAX_BODY_BYTES: int = 20 * 1024 * 1024
     """The largest request body that is taken, in bytes."""
+    MAX_BODY_VALUES: int = 1_000_000
+    """The most names and values that the JSON of a request body may hold. Python objects take up
+    to 100 times the bytes of the JSON text they are parsed from, so `MAX_BODY_BYTES` alone does not
+    bound memory."""
     MAX_PER_PAGE: int = 1000
     """The largest page for callers who are not unscoped."""
     EMBEDDER: str = "local/wordllama"

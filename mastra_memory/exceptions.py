@@ -28,6 +28,16 @@ class InvalidInput(MastraMemoryError):
         self.issues = tuple(islice(issues, MOST_ISSUES))
 
 
+class InvalidJson(InvalidInput):
+    """A text is not JSON; `reason`, `line` and `column` say where and why."""
+
+    def __init__(self, reason: str, line: int, column: int) -> None:
+        super().__init__(f"Not valid JSON: {reason}: line {line} column {column}")
+        self.reason = reason
+        self.line = line
+        self.column = column
+
+
 class ThreadNotFound(MastraMemoryError):
     """No thread has this id."""
 
@@ -67,7 +77,7 @@ class Conflict(MastraMemoryError):
 
 
 class BodyTooLarge(MastraMemoryError):
-    """A request body is larger than `MAX_BODY_BYTES`."""
+    """A request body is larger than `MAX_BODY_BYTES` or `MAX_BODY_VALUES`."""
 
 
 class ProviderUnavailable(MastraMemoryError):

@@ -5,14 +5,20 @@ PostgreSQL stores neither NUL nor lone surrogates. Wherever text enters, U+FFFD 
 
 import json
 import math
+import re
 from typing import Any
 
 import orjson
 
-from mastra_memory.exceptions import InvalidInput
+from mastra_memory.exceptions import InvalidInput, InvalidJson
 
 MAX_DEPTH = 250
 """Levels of nesting that a stored JSON value may have; orjson writes at most 254."""
+
+_WRITABLE_DEPTH = 254
+"""The nesting that orjson can write; `dumps` refuses more, so nothing deeper is ever stored."""
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,:]', re.DOTALL)
+"""A string as a whole, or a byte that stands before a value or a name."""
 
 _REPLACEMENT = "\ufffd"
 _UNSTORABLE = {0: _REPLACEMENT} | dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT)
@@ -38,7 +44,7 @@ def clean(value: Any) -> Any:
 
 
 def _clean(value: Any, depth: int) -> Any:
-    if depth > MAX_DEPTH:
+    if depth > _WRITABLE_DEPTH:
         raise InvalidInput(f"JSON is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, str):
         return clean_text(value)
@@ -58,14 +64,22 @@ def _nearest_double(number: int) -> float:
         return math.inf if number > 0 else -math.inf  # written as null, as JavaScript does
 
 
-def loads(data: bytes) -> Any:
-    """Parse a JSON document, cleaned.
+def loads(data: bytes | str, *, max_values: int | None = None) -> Any:
+    """Parse a JSON document and clean it; the only function of this package that parses JSON.
 
-    Raises `InvalidInput` for what is no JSON, and for what is nested more than `MAX_DEPTH` deep.
-    Whole numbers beyond 64 bits become the nearest double, as they do in JavaScript.
+    `max_values` limits the names and values in the document; it is checked before parsing, because
+    a few bytes of JSON can become a hundred times as many bytes of Python objects. Integers beyond
+    64 bits become the nearest double, as they do in JavaScript.
+
+    Raises `InvalidInput`, and nothing else, for text that is not JSON, is nested more than
+    `MAX_DEPTH` levels deep, or holds more than `max_values` names and values.
     """
+    if isinstance(data, str):
+        data = clean_text(data).encode()
+    if max_values is not None and has_more_values(data, max_values):
+        raise InvalidInput(f"JSON may hold at most {max_values} names and values")
     try:
-        value = orjson.loads(data)
+        value = orjson.loads(data)  # refuses more than 1,024 levels while it parses
     except orjson.JSONDecodeError as error:
         return clean(_loads_leniently(data, error))
     if b"\\u0000" in data or _is_too_deep(data, value):
@@ -73,8 +87,36 @@ def loads(data: bytes) -> Any:
     return value
 
 
+def has_more_values(data: bytes, limit: int) -> bool:
+    """Return whether a JSON document holds more than `limit` names and values.
+
+    Each of them follows a comma, a colon or an opening bracket. Counting those bytes takes a few
+    milliseconds a megabyte and settles nearly every document; only where text might be full of
+    commas are strings skipped, and then counting stops at the limit.
+    """
+    if sum(map(data.count, (b",", b":", b"[", b"{"))) < limit:
+        return False
+    values = strings = 0
+    for token in _TOKEN.finditer(data):
+        if data[token.start()] == _QUOTE:
+            strings += 1
+        else:
+            values += 1
+        if values >= limit:
+            return True
+        if strings > values + 1:  # two strings in a row: the parser refuses that at once
+            return False
+    return False
+
+
+_QUOTE = ord('"')
+
+
 def _is_too_deep(data: bytes, value: Any) -> bool:
-    """Whether orjson cannot write it again; most documents cannot even be suspected."""
+    """Return whether orjson cannot write the value again.
+
+    Counting brackets first spares most documents the attempt.
+    """
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
     try:
@@ -85,11 +127,13 @@ def _is_too_deep(data: bytes, value: Any) -> bool:
 
 
 def _loads_leniently(data: bytes, error: orjson.JSONDecodeError) -> Any:
-    """The standard parser takes the lone surrogates that orjson refuses."""
+    """Parse with the standard library, which accepts the lone surrogates that orjson refuses."""
     try:
         return json.loads(data.decode(), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise InvalidInput(f"Request body is not valid JSON: {error}") from None
+    except RecursionError:
+        raise InvalidInput(f"JSON is nested more than {MAX_DEPTH} levels deep") from None
+    except ValueError:
+        raise InvalidJson(error.msg, error.lineno, error.colno) from None
 
 
 def _refuse_constant(name: str) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import orjson
-
+from mastra_memory import jsontext
 from mastra_memory.exceptions import InvalidInput, Issue
 
 logger = logging.getLogger(__name__)
@@ -90,8 +89,8 @@ def outside_options(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def _parsed(text: str) -> Any:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
+        return jsontext.loads(text)
+    except InvalidInput as error:
         logger.warning("A schema of a working memory is not JSON (%s)", type(error).__name__)
         return {}
 

@@ -64,7 +64,7 @@ def from_storage(text: str) -> tuple[Content, bool]:
     value is False.
     """
     try:
-        value = jsontext.loads(jsontext.clean_text(text).encode())
+        value = jsontext.loads(text)
     except InvalidInput:
         return of_text(text), True
     if isinstance(value, str):

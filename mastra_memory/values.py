@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import orjson
+from mastra_memory import jsontext
 
 
 class StoredThread(NamedTuple):
@@ -34,7 +34,7 @@ class StoredThread(NamedTuple):
     @property
     def metadata(self) -> dict[str, Any] | None:
         """The metadata, parsed anew at each access."""
-        return None if self.metadata_json is None else orjson.loads(self.metadata_json)
+        return None if self.metadata_json is None else jsontext.loads(self.metadata_json)
 
 
 class StoredMessage(NamedTuple):
@@ -67,7 +67,7 @@ class StoredMessage(NamedTuple):
     @property
     def content(self) -> dict[str, Any]:
         """The content, parsed anew at each access."""
-        return orjson.loads(self.content_json)
+        return jsontext.loads(self.content_json)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,7 @@ MASTRA_MEMORY: dict[str, Any] = {
     "MODEL": os.environ.get("MASTRA_MEMORY_MODEL") or "local/extractive",
     "EMBEDDER": os.environ.get("MASTRA_MEMORY_EMBEDDER") or "local/wordllama",
     "MAX_BODY_BYTES": env.number("MASTRA_MEMORY_MAX_BODY_BYTES", 20 * 1024 * 1024),
+    "MAX_BODY_VALUES": env.number("MASTRA_MEMORY_MAX_BODY_VALUES", 1_000_000),
     "MAX_PER_PAGE": env.number("MASTRA_MEMORY_MAX_PER_PAGE", 1000),
     "BROKER_TIMEOUT": env.seconds("CELERY_BROKER_TIMEOUT", 0.05),
     "SEARCH_LANGUAGE": os.environ.get("MASTRA_MEMORY_SEARCH_LANGUAGE") or "english",

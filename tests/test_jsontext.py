@@ -1,14 +1,24 @@
 """JSON and text: what is taken, cleaned and refused."""
 
 import json
+import re
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mastra_memory import jsontext
-from mastra_memory.exceptions import InvalidInput
+from mastra_memory.exceptions import InvalidInput, InvalidJson
 
 DEEP = jsontext.MAX_DEPTH
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda children: st.lists(children) | st.dictionaries(st.text(), children),
+    max_leaves=20,
+)
 
 
 def nested(levels: int) -> Any:
@@ -121,3 +131,87 @@ def test_dumps__python_values_have_a_json_form_or_are_refused(value: Any) -> Non
         json.loads(jsontext.dumps(value))
     except InvalidInput:
         pass
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("levels", [255, 950, 1_100, 100_000])
+def test_loads__too_deep_text_is_invalid_input_and_nothing_else(
+    opening: str, closing: str, levels: int
+) -> None:
+    for text in (opening * levels, opening * levels + "1" + closing * levels):
+        with pytest.raises(InvalidInput):
+            jsontext.loads(text)
+        with pytest.raises(InvalidInput):
+            jsontext.loads(text.encode())
+
+
+def test_loads__takes_text_with_lone_surrogates() -> None:
+    assert jsontext.loads('{"a": "\ud800"}') == {"a": "\ufffd"}
+
+
+def test_loads__says_where_text_stops_being_json() -> None:
+    with pytest.raises(InvalidJson) as caught:
+        jsontext.loads('{"a":\n 1,}')
+    assert (caught.value.line, caught.value.column) == (2, 3)
+    assert "trailing comma" in caught.value.reason
+
+
+TEXT_FULL_OF_COMMAS = json.dumps(["a,b:c[{" * 100, 'an escaped quote " , , , ,', "\\"])
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("[1,2,3]", 3),
+        ('{"a":1,"b":[{}]}', 6),
+        ("[{},{},{}]", 6),
+        ('["a","b"]', 2),
+        ("[[[[]]]]", 4),
+        (TEXT_FULL_OF_COMMAS, 3),
+    ],
+)
+def test_loads__limits_the_names_and_values(text: str, values: int) -> None:
+    assert jsontext.loads(text, max_values=values + 1) == json.loads(text)
+    with pytest.raises(InvalidInput, match="at most"):
+        jsontext.loads(text, max_values=values)
+
+
+@settings(deadline=None, max_examples=300)
+@given(value=json_values, indent=st.sampled_from([None, 1]))
+def test_has_more_values__never_counts_more_than_the_document_holds(
+    value: Any, indent: int | None
+) -> None:
+    text = json.dumps(value, indent=indent).encode()
+    assert not jsontext.has_more_values(text, size_of(value) + 1)
+
+
+def size_of(value: Any) -> int:
+    """The names and values in a document, brackets of empty ones counted as a value."""
+    if isinstance(value, dict):
+        return 2 + sum(1 + size_of(part) for part in value.values())
+    if isinstance(value, list):
+        return 2 + sum(map(size_of, value))
+    return 1
+
+
+def test_has_more_values__strings_without_separators_are_left_to_the_parser() -> None:
+    data = b'"a"' * 3_000_000 + b"," * 2_000
+    started = time.perf_counter()
+    assert not jsontext.has_more_values(data, 1_000)
+    assert time.perf_counter() - started < 1
+    with pytest.raises(InvalidInput):
+        jsontext.loads(data)
+
+
+PACKAGE = Path(jsontext.__file__).parent
+PARSING = re.compile(r"\bjson\.loads?\(|\borjson\.loads\(|JSONDecoder\b|raw_decode\(|parse_json\(")
+
+
+def test_package__parses_json_nowhere_but_in_loads() -> None:
+    """A second place would need limits on depth and its own errors."""
+    folders = (PACKAGE, PACKAGE.parent / "project")
+    files = [file for folder in folders for file in folder.rglob("*.py")]
+    parsing = [file.name for file in files if PARSING.search(file.read_text())]
+    assert parsing == ["jsontext.py"]
+    assert len(PARSING.findall(Path(jsontext.__file__).read_text())) == 2
+    assert PARSING.search("value = orjson.loads(data)")

@@ -1,7 +1,6 @@
 """Changes to a conversation: each through `Memory`, with what it was before in the history."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from mastra_memory import jsontext, parts, pieces, times
-from mastra_memory.exceptions import InvalidInput, Outdated
+from mastra_memory.exceptions import InvalidInput, InvalidJson, Outdated
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, MessageEmbedding, Thread, ThreadChange
 from mastra_memory.review import history, reading
@@ -55,18 +54,14 @@ def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by
         history.record(by, Change(thread_id=thread_id, kind=kind, before=old, after=after))
 
 
-def _refuse(name: str) -> None:
-    raise InvalidInput(_("%s is not JSON.") % name)
-
-
 def read_metadata(text: str) -> dict[str, Any]:
     """The object that the text says in JSON. Raises `InvalidInput` naming line and column."""
     try:
-        value = jsontext.clean(json.loads(text or "{}", parse_constant=_refuse))
-    except json.JSONDecodeError as fault:
-        place = {"line": fault.lineno, "column": fault.colno, "fault": fault.msg}
+        value = jsontext.loads(text or "{}")
+    except InvalidJson as error:
+        place = {"line": error.line, "column": error.column, "fault": error.reason}
         raise InvalidInput(_("Line %(line)d, column %(column)d: %(fault)s") % place) from None
-    except RecursionError:
+    except InvalidInput:
         raise InvalidInput(_("This JSON is too large or too deep.")) from None
     if not isinstance(value, dict):
         raise InvalidInput(_("Metadata must be an object: { … }"))

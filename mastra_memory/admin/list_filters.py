@@ -144,7 +144,7 @@ def period(name: str, today: date) -> tuple[date | None, date | None]:
 
 def _json_or_text(value: str) -> Any:
     try:
-        parsed = jsontext.loads(value.encode())
+        parsed = jsontext.loads(value)
     except InvalidInput:
         return value
     return value if isinstance(parsed, dict | list) else parsed

@@ -14,8 +14,10 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from mastra_memory import jsontext
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless, render
+from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
 from mastra_memory.models import Scope, Thread, ThreadChange, WorkingMemory, WorkingMemoryRevision
 from mastra_memory.review import history
@@ -80,8 +82,8 @@ def panel(request: HttpRequest, row: WorkingMemory) -> MemoryPanel:
 def _as_markdown(content: str) -> str:
     """JSON, as agents with a schema keep it, becomes a block of code."""
     try:
-        value = json.loads(content)
-    except ValueError:
+        value = jsontext.loads(content)
+    except InvalidInput:
         return content
     if not isinstance(value, dict | list):
         return content

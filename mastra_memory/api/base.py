@@ -35,6 +35,9 @@ from mastra_memory.values import StoredThread
 LARGE_ANSWER = 1024 * 1024
 """Lists beyond so many bytes are sent piece by piece."""
 
+MAX_INDENTED_BYTES = 200_000
+"""The browsable page indents answers up to this size; indentation can multiply their length."""
+
 DRAINED = 256 * 1024 * 1024
 """Of a body that is too large, so many bytes are read and dropped before the answer."""
 
@@ -50,14 +53,15 @@ class JsonRenderer(BaseRenderer):
         if data is None:
             return b""
         body = orjson.dumps(data)
-        if context and context.get("indent"):  # for the eyes: the browsable page
-            with suppress(orjson.JSONEncodeError):  # as deep as can be stored, and then in a list
-                return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+        if context and context.get("indent") and len(body) <= MAX_INDENTED_BYTES:
+            # A value may be as deep as can be stored, and is then in a list or an object.
+            with suppress(InvalidInput, orjson.JSONEncodeError):
+                return orjson.dumps(jsontext.loads(body), option=orjson.OPT_INDENT_2)
         return body
 
 
 class JsonParser(BaseParser):
-    """JSON up to `MAX_BODY_BYTES`, with what no database can hold replaced by U+FFFD."""
+    """Parse JSON up to `MAX_BODY_BYTES` and `MAX_BODY_VALUES`, cleaned by `jsontext.loads`."""
 
     media_type = "application/json"
 
@@ -66,9 +70,19 @@ class JsonParser(BaseParser):
         if int(stream.META.get("CONTENT_LENGTH") or 0) <= limit:
             data = stream.read(limit + 1)
             if len(data) <= limit:
-                return jsontext.loads(data)
+                return _parse(data)
         _drain(stream)
         raise BodyTooLarge(f"The request body is larger than {limit} bytes")
+
+
+def _parse(data: bytes) -> Any:
+    most = conf.app_settings().MAX_BODY_VALUES
+    if jsontext.has_more_values(data, most):
+        raise BodyTooLarge(f"The request body holds more than {most} JSON names and values")
+    try:
+        return jsontext.loads(data)
+    except InvalidInput as error:
+        raise InvalidInput(f"Invalid request body: {error}", error.issues) from None
 
 
 _HEADERS = {"Content-Type": JsonRenderer.media_type, "Vary": "Accept", **errors.NO_STORE}

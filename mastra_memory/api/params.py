@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
-import orjson
 from django.http import QueryDict
 
 from mastra_memory import jsontext, times
@@ -87,8 +86,8 @@ class Params:
         if len(given) > 1:
             raise fault(name, "expected one value, received several")
         try:
-            return jsontext.clean(orjson.loads(str(given[0])))
-        except (orjson.JSONDecodeError, UnicodeEncodeError):
+            return jsontext.loads(str(given[0]))
+        except InvalidInput:
             return jsontext.clean_text(str(given[0]))
 
     def bracketed(self, name: str) -> dict[str, str]:

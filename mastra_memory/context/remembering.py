@@ -53,7 +53,7 @@ class Head:
     @property
     def observed(self) -> Mapping[str, Any]:
         """Hints of the Observer, and the thread's own cursor; empty where there are none."""
-        found = jsontext.loads(self.observed_json.encode()) if self.observed_json else None
+        found = jsontext.loads(self.observed_json) if self.observed_json else None
         return found if isinstance(found, Mapping) else {}
 
     def observed_until(self, record: ObservationalRecord) -> datetime | None:
@@ -73,7 +73,7 @@ class Head:
         """Up to where the history was left out before, under the same limits."""
         if options.message_history is None or self.cursor_json is None:
             return None
-        kept = {newest.CURSOR_KEY: jsontext.loads(self.cursor_json.encode())}
+        kept = {newest.CURSOR_KEY: jsontext.loads(self.cursor_json)}
         return Cursor.read(kept, options.message_history)
 
 

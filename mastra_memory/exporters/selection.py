@@ -7,10 +7,9 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-import orjson
 from django.db import connection, transaction
 
-from mastra_memory import sql
+from mastra_memory import jsontext, sql
 
 THREADS = 100
 """So many threads are read at a time; their messages come through a cursor."""
@@ -94,7 +93,7 @@ class MessageRow:
     @property
     def content(self) -> Any:
         """The content, parsed anew at each access."""
-        return orjson.loads(self.content_json)
+        return jsontext.loads(self.content_json)
 
 
 Conversation = tuple[ThreadRow, Iterator[MessageRow]]

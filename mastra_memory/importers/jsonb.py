@@ -108,7 +108,7 @@ def decode_column(value: Any) -> Any:
         return decode(value)
     if isinstance(value, str):
         try:
-            return jsontext.loads(jsontext.clean_text(value).encode())
+            return jsontext.loads(value)
         except InvalidInput:
             raise ValueError("not valid JSON") from None
     if value is None:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-import orjson
+from mastra_memory import jsontext
+from mastra_memory.exceptions import InvalidInput
 
 CHUNK = 1 << 20
 LONGEST = 64 << 20
@@ -76,8 +77,8 @@ def _is_record(line: bytes) -> bool:
     if not line.startswith(b"{"):
         return False
     try:
-        orjson.loads(line)
-    except orjson.JSONDecodeError:
+        jsontext.loads(line)
+    except InvalidInput:
         return False
     return True
 

@@ -41,7 +41,7 @@ def present(**values: Any) -> dict[str, Any]:
 def json_or_none(value: str) -> Any:
     """What the text says as JSON, None when it is none."""
     try:
-        return jsontext.loads(value.encode())
+        return jsontext.loads(value)
     except InvalidInput:
         return None
 

@@ -134,7 +134,7 @@ def open_postgres(url: str, schema: str) -> Iterator[PostgresStore]:
 
 
 def _loads(data: str | bytes) -> Any:
-    return jsontext.loads(data.encode() if isinstance(data, str) else bytes(data))
+    return jsontext.loads(data if isinstance(data, str) else bytes(data))
 
 
 def _first_line(error: Exception) -> str:

@@ -10,7 +10,7 @@ import orjson
 from django.db import transaction
 from django.utils import timezone
 
-from mastra_memory import redaction, sql
+from mastra_memory import jsontext, redaction, sql
 from mastra_memory.exporters import jsonl, markdown, spreadsheet
 from mastra_memory.exporters.output import Write
 from mastra_memory.exporters.selection import Selection
@@ -168,7 +168,7 @@ def _masking(job: ExportJob, write: Callable[[bytes], object]) -> Write:
     if job.format == ExportJob.Format.JSONL:
         return lambda data: write(
             b"".join(
-                orjson.dumps(redaction.masked_json(orjson.loads(line), mask)) + b"\n"
+                orjson.dumps(redaction.masked_json(jsontext.loads(line), mask)) + b"\n"
                 for line in data.splitlines()
             )
         )

@@ -1,6 +1,5 @@
 """Find threads by words, and what the list shows of each thread."""
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, QuerySet, Value
 
-from mastra_memory import conf, searchable, sql
+from mastra_memory import conf, jsontext, searchable, sql
 from mastra_memory.models import Message, Thread
 from mastra_memory.search import query, searching, snippet
 from mastra_memory.search.scope import SearchScope
@@ -102,7 +101,7 @@ def _estimate(words: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}", params)
         plan = cursor.fetchone()[0]
-    plan = json.loads(plan) if isinstance(plan, str) else plan
+    plan = jsontext.loads(plan) if isinstance(plan, str) else plan
     return int(plan[0]["Plan"]["Plan Rows"])
 
 

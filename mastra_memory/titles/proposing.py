@@ -126,7 +126,7 @@ def _take(thread_id: str) -> Work | None:
     )
     if found is None or found[0]:
         return None
-    return Work(thread_id, found[1], jsontext.loads(found[2].encode()) if found[2] else {})
+    return Work(thread_id, found[1], jsontext.loads(found[2]) if found[2] else {})
 
 
 def _first_messages(thread_id: str) -> list[StoredMessage]:

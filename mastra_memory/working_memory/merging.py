@@ -12,7 +12,7 @@ def parsed(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        value = jsontext.loads(jsontext.clean_text(text).encode())
+        value = jsontext.loads(text)
     except InvalidInput:
         return {}
     return value if isinstance(value, dict) else {}

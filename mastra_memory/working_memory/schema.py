@@ -46,7 +46,7 @@ def empty_value(schema: Any) -> Any:
     """
     if isinstance(schema, str):
         try:
-            schema = jsontext.loads(jsontext.clean_text(schema).encode())
+            schema = jsontext.loads(schema)
         except InvalidInput as error:
             logger.warning("The schema of a working memory is not JSON (%s)", type(error).__name__)
     if not isinstance(schema, Mapping):
@@ -122,7 +122,7 @@ def checked(schema: Mapping[str, Any], content: str, *, partial: bool = False) -
     everywhere. A schema that is itself broken is logged and asks for nothing but JSON.
     """
     try:
-        value = jsontext.loads(jsontext.clean_text(content).encode())
+        value = jsontext.loads(content)
     except InvalidInput as error:
         raise InvalidInput(
             f"{_FIELD} is not valid JSON, which the schema asks for",

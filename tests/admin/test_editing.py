@@ -81,7 +81,7 @@ def test_metadata__is_replaced_and_taken_back(admin: Client) -> None:
         ('{\n  "a": 1,\n  b: 2\n}', "Line 3, column 3"),
         ("[1]", "must be an object"),
         ("[" * 100_000, "too large or too deep"),
-        ('{"a": NaN}', "NaN is not JSON"),
+        ('{"a": NaN}', "Line 1, column 7"),
     ],
 )
 def test_metadata__a_fault_is_named_with_its_place(admin: Client, text: str, fault: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from mastra_memory import jsontext
 from mastra_memory.adapters.notes import Json, content_of, noted, notes_of, notes_on, opaque
 from mastra_memory.adapters.steps import (
     has_ended,
@@ -15,6 +16,7 @@ from mastra_memory.adapters.steps import (
     thought,
     told_once,
 )
+from mastra_memory.exceptions import InvalidInput
 from mastra_memory.values import StoredMessage
 
 LIBRARY = "openai-agents"
@@ -106,9 +108,11 @@ def _call(item: Json) -> Json:
 
 
 def _parsed(text: Any) -> Any:
+    if not isinstance(text, str | bytes):
+        return text
     try:
-        return orjson.loads(text)
-    except (orjson.JSONDecodeError, TypeError):
+        return jsontext.loads(text)
+    except InvalidInput:
         return text
 
 

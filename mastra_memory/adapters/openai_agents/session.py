@@ -9,8 +9,9 @@ from agents.memory.session import SessionABC
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 from asgiref.sync import sync_to_async
 
-from mastra_memory import calls
+from mastra_memory import calls, jsontext
 from mastra_memory.adapters.openai_agents import items
+from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
 from mastra_memory.values import StoredMessage
 
@@ -112,8 +113,8 @@ def working_memory_tool(
 
     async def invoke(_: Any, arguments: str) -> str:
         try:
-            given = json.loads(arguments or "{}")
-        except json.JSONDecodeError:
+            given = jsontext.loads(arguments or "{}")
+        except InvalidInput:
             given = {}
         return json.dumps(await sync_to_async(tool.handler)(given))
 

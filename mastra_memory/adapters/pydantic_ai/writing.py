@@ -9,7 +9,9 @@ from typing import Any
 import orjson
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
+from mastra_memory import jsontext
 from mastra_memory.adapters.notes import Json, content_of, noted, opaque
+from mastra_memory.exceptions import InvalidInput
 
 LIBRARY = "pydantic-ai"
 NOT_KEPT = ("system-prompt", "instruction-delta", "instruction-baseline")
@@ -99,8 +101,8 @@ def _call(part: Json) -> Json:
 
 def parsed(text: str) -> Any:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return jsontext.loads(text)
+    except InvalidInput:
         return text
 
 
