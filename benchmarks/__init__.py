@@ -1,1 +1,1 @@
-"""Measures the service against Mastra's own server: `python -m benchmarks`."""
+"""Compare the service with Mastra's own server: `python -m benchmarks`."""

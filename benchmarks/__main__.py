@@ -1,7 +1,12 @@
-"""Run the benchmark and print its tables; BENCH_JSON names a file for the figures.
+"""Run the benchmark and print its tables.
 
-BENCH_SECONDS and BENCH_ROUNDS say how long and how often each line is measured, BENCH_ONLY which
-lines (by name), PEER_DIR where the reference server is.
+Environment variables:
+
+    BENCH_JSON     file for the results
+    BENCH_ONLY     names of the scenarios to measure, separated by commas; default: all
+    BENCH_SECONDS  duration of one round of one scenario; default: 1.0
+    BENCH_ROUNDS   rounds of each scenario; default: 3
+    PEER_DIR       folder of the reference server; default: tests/conformance
 """
 
 import json
@@ -13,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import contenders, data, lines, table
-from benchmarks.contest import Contest
-from benchmarks.lines import Line
+from benchmarks import dataset, report, runner, scenarios, targets
+from benchmarks.runner import Runner
+from benchmarks.scenarios import Scenario
 from tests import servers
 from tests.servers import say
 
@@ -23,26 +28,26 @@ CONNECTIONS = 8
 
 
 def main() -> None:
-    """Measure everything on a database of its own, which is gone afterwards."""
+    """Measure on a temporary database and write the results."""
     servers.stop_on_terminate()
-    chosen = lines.chosen_lines()
+    selected = scenarios.selected_scenarios()
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         var_dir = Path(folder, "var")
         kit = Path(os.environ.get("PEER_DIR") or servers.KIT).resolve()
         kit = servers.kit_with_packages(kit, Path(folder))
-        contenders.create_databases(var_dir)
-        token = _prepare_ours(var_dir)
+        targets.create_databases(var_dir)
+        token = _prepare_our_database(var_dir)
         try:
-            figures = _measure(chosen, var_dir, kit, token)
+            results = _measure(selected, var_dir, kit, token)
         finally:
-            _release(var_dir)
-    if target := os.environ.get("BENCH_JSON"):
-        Path(target).write_text(json.dumps(figures, indent=1) + "\n")
+            _stop_database(var_dir)
+    if path := os.environ.get("BENCH_JSON"):
+        Path(path).write_text(json.dumps(results, indent=1) + "\n")
 
 
-def _prepare_ours(var_dir: Path) -> str:
-    """Make our tables, and a token for the line that tells what a token costs."""
-    os.environ.update(servers.environment(contenders.SETTINGS, var_dir))
+def _prepare_our_database(var_dir: Path) -> str:
+    """Create our tables and return an access token."""
+    os.environ.update(targets.our_environment(var_dir))
     import django
 
     django.setup()
@@ -51,11 +56,11 @@ def _prepare_ours(var_dir: Path) -> str:
 
     call_command("migrate", verbosity=0)
     get_user_model().objects.create_superuser("benchmark")
-    with open(os.devnull, "w") as nowhere:
-        return str(call_command("create_token", "benchmark", stdout=nowhere))
+    with open(os.devnull, "w") as devnull:
+        return str(call_command("create_token", "benchmark", stdout=devnull))
 
 
-def _release(var_dir: Path) -> None:
+def _stop_database(var_dir: Path) -> None:
     from django.db import connection
 
     from project import embedded
@@ -64,46 +69,49 @@ def _release(var_dir: Path) -> None:
     embedded.release(var_dir)
 
 
-def _measure(chosen: Sequence[Line], var_dir: Path, kit: Path, token: str) -> dict[str, Any]:
-    our_database = contenders.database_url(var_dir, contenders.OUR_DATABASE)
-    peer_database = contenders.database_url(var_dir, contenders.PEER_DATABASE)
-    doom = partial(data.doom, our_database, peer_database)
-    say("starting both servers and loading the same conversations …")
-    with contenders.mastra(var_dir, kit) as mastra:
-        data.fill(our_database, peer_database)
-        with contenders.ours(var_dir) as ours:
-            contest = Contest([ours, mastra], doom)
-            alone, together = (contest.measure(chosen, n) for n in (1, CONNECTIONS))
-    say(f"\n{table.versus(alone, 1)}\n\n{table.versus(together, CONNECTIONS)}\n")
-    figures = {"one process": table.medians(together)}
-    figures |= _measure_ours(chosen, var_dir, token, contest)
-    say(f"\n{table.single(f'ours /s, {CONNECTIONS} connections', figures)}")
+def _measure(selected: Sequence[Scenario], var_dir: Path, kit: Path, token: str) -> dict[str, Any]:
+    our_database = targets.database_url(var_dir, targets.OUR_DATABASE)
+    mastra_database = targets.database_url(var_dir, targets.MASTRA_DATABASE)
+    create_threads = partial(dataset.create_disposable_threads, our_database, mastra_database)
+    say("Starting the servers and loading the same conversations ...")
+    with targets.mastra_server(var_dir, kit) as mastra:
+        dataset.load(our_database, mastra_database)
+        with (
+            targets.our_server(var_dir) as ours,
+            targets.our_server(var_dir, report.ONE_PROCESS, processes=1) as one_process,
+        ):
+            for target in (ours, mastra):
+                runner.send(scenarios.STORE_WORKING_MEMORY, target)
+            comparison = Runner([ours, mastra, one_process], create_threads)
+            one_connection, results = (comparison.measure(selected, n) for n in (1, CONNECTIONS))
+    say(f"\n{report.comparison_table(one_connection, 1)}")
+    say(f"\n{report.comparison_table(results, CONNECTIONS)}\n")
+    columns = {"as started": report.medians(results)}
+    columns |= _measure_ours(selected, var_dir, token, comparison)
+    say(f"\n{report.columns_table(f'ours /s, {CONNECTIONS} connections', columns)}")
     return {
-        "lines": table.as_json(together),
-        "one_connection": table.as_json(alone),
-        "ours": {name.replace(" ", "_"): column for name, column in figures.items()},
+        "cores": os.cpu_count(),
+        "lines": report.as_json(results),
+        "one_connection": report.as_json(one_connection),
+        "ours": {name.replace(" ", "_"): column for name, column in columns.items()},
     }
 
 
 def _measure_ours(
-    chosen: Sequence[Line], var_dir: Path, token: str, before: Contest
+    selected: Sequence[Scenario], var_dir: Path, token: str, previous: Runner
 ) -> dict[str, dict[str, float]]:
-    """Measure what only our server has: tokens, several processes, and the floor below it."""
-    from benchmarks import floor
+    """Measure what has no counterpart at Mastra's: access tokens, and the SQL alone."""
+    from benchmarks import sql_baseline
 
-    guarded = [line for line in lines.only(lines.TOKEN_LINES) if line in chosen]
-    usual = [line for line in lines.only(lines.READS_AND_SAVES) if line in chosen]
-    cores = os.cpu_count() or 1
-    with contenders.ours(var_dir, token=token) as ours:
-        contest = before.continued_by([ours])
-        with_token = contest.measure(guarded, CONNECTIONS)
-    with contenders.ours(var_dir, workers=cores) as ours:
-        on_all_cores = contest.continued_by([ours]).measure(usual, CONNECTIONS)
-    database = contenders.database_url(var_dir, contenders.OUR_DATABASE)
+    names = {scenario.name for scenario in selected}
+    with_token = scenarios.scenarios_named(names.intersection(scenarios.TOKEN_SCENARIOS))
+    with_sql = scenarios.scenarios_named(names.intersection(scenarios.SQL_SCENARIOS))
+    with targets.our_server(var_dir, token=token) as ours:
+        token_results = previous.with_targets([ours]).measure(with_token, CONNECTIONS)
+    database = targets.database_url(var_dir, targets.OUR_DATABASE)
     return {
-        "with token": table.medians(with_token),
-        f"{cores} processes": table.medians(on_all_cores),
-        "SQL alone, 1 connection": floor.measure(usual, database),
+        "with token": report.medians(token_results),
+        "SQL only": sql_baseline.measure(with_sql, database),
     }
 
 

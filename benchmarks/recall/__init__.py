@@ -1,1 +1,1 @@
-"""How well and how fast messages are found: `python -m benchmarks.recall`."""
+"""Measure the quality and the speed of recall: `python -m benchmarks.recall`."""

@@ -1,16 +1,22 @@
-"""Run the recall benchmark and print its tables; BENCH_JSON names a file for the figures.
+"""Run the recall benchmark and print its tables.
 
-RECALL_ONLY names parts (quality, context, latency, filtered, indexing, mastra; default: all),
-LOCOMO the folder of the LoCoMo data set, PEER_DIR where the reference server is, PEER_SIZES how
-many messages are compared side by side (default: 20000 200000). RECALL_EMBEDDER measures the
-quality, and only that, with another embedder: `sentence-transformers//folder/of/a/model`.
+Environment variables:
+
+    BENCH_JSON       file for the results
+    RECALL_ONLY      parts to run: quality, context, latency, filtered, indexing, mastra;
+                     default: all
+    RECALL_EMBEDDER  measure only the quality, with another embedder:
+                     sentence-transformers//folder/of/a/model
+    LOCOMO           folder of the LoCoMo data set
+    PEER_DIR         folder of the reference server; default: tests/conformance
+    PEER_SIZES       numbers of messages for the comparison with Mastra; default: 20000 200000
 """
 
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,41 +25,43 @@ from tests.servers import say
 
 PARTS = ("quality", "context", "latency", "filtered", "indexing", "mastra")
 SETTINGS = "benchmarks.recall.settings"
-LARGE = [("big", 50_000), *((f"mid{n}", 10_000) for n in range(10))]
-SMALL = [(f"small{n:02d}", 1_000) for n in range(50)]
-INDEXED = 20_000
-LONG_THREAD = 20_000
+LARGE_RESOURCES = [("big", 50_000), *((f"mid{n}", 10_000) for n in range(10))]
+SMALL_RESOURCES = [(f"small{n:02d}", 1_000) for n in range(50)]
+EMBEDDED_MESSAGES = 20_000
+LONG_THREAD_MESSAGES = 20_000
 PEER_SIZES = "20000 200000"
 PEER_RESOURCES = 20
 
-Figures = dict[str, Any]
+Results = dict[str, Any]
 
 
 def main() -> None:
-    """Measure on a database of its own, which is gone afterwards."""
+    """Measure on a temporary database and write the results."""
     servers.stop_on_terminate()
-    chosen = _chosen()
+    parts = _selected_parts()
     with tempfile.TemporaryDirectory(prefix="recall-benchmark-") as folder:
         var_dir = Path(folder, "var")
         os.environ.update(servers.environment(SETTINGS, var_dir))
-        _prepare()
+        _create_tables()
         try:
-            figures = _measure(chosen, var_dir, Path(folder))
+            results = _measure(parts, var_dir, Path(folder))
         finally:
-            _release(var_dir)
-    if target := os.environ.get("BENCH_JSON"):
-        Path(target).write_text(json.dumps(figures, indent=1) + "\n")
+            _stop_database(var_dir)
+    if path := os.environ.get("BENCH_JSON"):
+        Path(path).write_text(json.dumps(results, indent=1) + "\n")
 
 
-def _chosen() -> list[str]:
-    parts = PARTS[:1] if os.environ.get("RECALL_EMBEDDER") else PARTS
-    chosen = os.environ.get("RECALL_ONLY", " ".join(parts)).replace(",", " ").split()
-    if set(chosen) - set(parts):
-        raise servers.ServerError(f"RECALL_ONLY knows {', '.join(parts)}")
-    return chosen
+def _selected_parts() -> list[str]:
+    available = PARTS[:1] if os.environ.get("RECALL_EMBEDDER") else PARTS
+    selected = os.environ.get("RECALL_ONLY", " ".join(available)).replace(",", " ").split()
+    if unknown := set(selected) - set(available):
+        raise servers.ServerError(
+            f"RECALL_ONLY: unknown parts {sorted(unknown)}. Known are {', '.join(available)}."
+        )
+    return selected
 
 
-def _prepare() -> None:
+def _create_tables() -> None:
     import django
 
     django.setup()
@@ -62,7 +70,7 @@ def _prepare() -> None:
     call_command("migrate", verbosity=0)
 
 
-def _release(var_dir: Path) -> None:
+def _stop_database(var_dir: Path) -> None:
     from django.db import connection
 
     from project import embedded
@@ -71,147 +79,154 @@ def _release(var_dir: Path) -> None:
     embedded.release(var_dir)
 
 
-def _measure(chosen: list[str], var_dir: Path, scratch: Path) -> Figures:
-    figures: Figures = {}
-    if "quality" in chosen:
-        figures |= _quality()
-    if "context" in chosen:
-        figures["context_ms"] = _contexts()
-    if {"latency", "filtered", "indexing"} & set(chosen):
-        figures |= _large(chosen)
-    if "mastra" in chosen:
-        figures["mastra"] = _side_by_side(var_dir, scratch)
-    return figures
+def _measure(parts: list[str], var_dir: Path, scratch: Path) -> Results:
+    results: Results = {}
+    if "quality" in parts:
+        results |= _measure_quality()
+    if "context" in parts:
+        results["context_ms"] = _measure_contexts()
+    if {"latency", "filtered", "indexing"} & set(parts):
+        results |= _measure_large_database(parts)
+    if "mastra" in parts:
+        results["mastra"] = _compare_with_mastra(var_dir, scratch)
+    return results
 
 
-def _quality() -> Figures:
-    from benchmarks.recall import filling, locomo, quality
+def _measure_quality() -> Results:
+    from benchmarks.recall import loading, locomo, quality
+    from mastra_memory import conf
 
-    path = locomo.folder()
-    conversations = locomo.read(path) if path else []
+    folder = locomo.find_folder()
+    conversations = locomo.read(folder) if folder else []
     if not conversations:
-        say("quality: the LoCoMo data set is not here; name its folder in LOCOMO\n")
+        say("quality: skipped, the LoCoMo data set was not found; set LOCOMO to its folder\n")
         return {}
-    filling.clear()
+    loading.clear()
     quality.load(conversations)
-    filling.vacuum()
-    found = quality.measure(conversations)
-    questions = sum(len(talk.questions) for talk in conversations)
-    say(f"quality: {questions} questions to {len(conversations)} conversations, {_embedder()}")
-    _table(found)
+    loading.vacuum()
+    details = quality.measure(conversations)
+    questions = sum(len(conversation.questions) for conversation in conversations)
+    embedder = conf.app_settings().EMBEDDER
+    say(f"quality: {questions} questions to {len(conversations)} conversations, {embedder}")
+    _print_table(details)
     return {
-        "quality": {name: round(row["recall@10"], 4) for name, row in found.items()},
-        "quality_details": found,
+        "quality": {name: round(row["recall@10"], 4) for name, row in details.items()},
+        "quality_details": details,
     }
 
 
-def _embedder() -> str:
-    from mastra_memory import conf
-
-    return conf.app_settings().EMBEDDER
-
-
-def _contexts() -> Figures:
-    from benchmarks.recall import filling, latency
+def _measure_contexts() -> Results:
+    from benchmarks.recall import latency, loading
     from mastra_memory.embedding.vector_index import VectorIndex
 
-    filling.clear()
-    filling.fill([("long", LONG_THREAD)], per_thread=LONG_THREAD)
-    found = {f"{mode}, no index": latency.of_context("long", mode=mode) for mode in latency.MODES}
+    def measure(suffix: str) -> Results:
+        return {
+            f"{mode}, {suffix}": latency.measure_context("long", mode=mode)
+            for mode in latency.MODES
+        }
+
+    loading.clear()
+    loading.load([("long", LONG_THREAD_MESSAGES)], per_thread=LONG_THREAD_MESSAGES)
+    rows = measure("no index")
     index = VectorIndex.of("local/wordllama", 256)
     index.build()
-    found |= {f"{mode}, index": latency.of_context("long", mode=mode) for mode in latency.MODES}
-    index.drop()  # what is filled next would go into it one by one
-    say(f"context of a thread of {LONG_THREAD} messages, milliseconds")
-    _table(found)
-    return found
+    rows |= measure("index")
+    index.drop()  # loading the next messages is slow with an index
+    say(f"context of a thread of {LONG_THREAD_MESSAGES} messages, milliseconds")
+    _print_table(rows)
+    return rows
 
 
-def _large(chosen: list[str]) -> Figures:
-    from benchmarks.recall import filling, indexing, latency
+def _measure_large_database(parts: list[str]) -> Results:
+    from benchmarks.recall import embedding_rate, latency, loading
     from mastra_memory.embedding.vector_index import VectorIndex
 
-    filling.clear()
-    total = filling.fill([*LARGE, *SMALL])
+    loading.clear()
+    total = loading.load([*LARGE_RESOURCES, *SMALL_RESOURCES])
     index = VectorIndex.of("local/wordllama", 256)
-    figures: Figures = {}
-    if "indexing" in chosen:
-        figures["indexed_per_second"] = {"without_index": indexing.measure(INDEXED)}
-    _timed(f"building the index of {total} vectors", index.build)
-    if "indexing" in chosen:
-        figures["indexed_per_second"]["with_index"] = indexing.measure(INDEXED)
-        say(f"embedded messages a second: {figures['indexed_per_second']}\n")
-    filling.vacuum()
-    small, big = [name for name, _ in SMALL], ["big"]
-    if "latency" in chosen:
-        found = {
-            "recall, 1,000 in scope": latency.of_recall(small),
-            "recall, 10,000 in scope": latency.of_recall([f"mid{n}" for n in range(10)]),
-            "recall, 50,000 in scope": latency.of_recall(big),
-            "hybrid recall, 1,000 in scope": latency.of_recall(small, mode="hybrid"),
-            "hybrid recall, 50,000 in scope": latency.of_recall(big, mode="hybrid"),
-            "search by words, 1,000 in scope": latency.of_search(small, "text"),
-            "search by words, 50,000 in scope": latency.of_search(big, "text"),
-        }
-        say(f"milliseconds at {total} messages")
-        _table(found)
-        figures["latency_ms"] = found
-    if "filtered" in chosen:
-        figures["filtered_recall"] = latency.filtered_recall(small)
-        say(f"recall@10 through the index, 0.5 % in scope: {figures['filtered_recall']}\n")
-    return figures
+    results: Results = {}
+    if "indexing" in parts:
+        results["indexed_per_second"] = {"without_index": embedding_rate.measure(EMBEDDED_MESSAGES)}
+    started = time.perf_counter()
+    index.build()
+    say(f"building the index of {total} vectors: {time.perf_counter() - started:.0f} s\n")
+    if "indexing" in parts:
+        results["indexed_per_second"]["with_index"] = embedding_rate.measure(EMBEDDED_MESSAGES)
+        say(f"embedded messages a second: {results['indexed_per_second']}\n")
+    loading.vacuum()
+    small = [name for name, _ in SMALL_RESOURCES]
+    if "latency" in parts:
+        results["latency_ms"] = _measure_latency(small, total)
+    if "filtered" in parts:
+        results["filtered_recall"] = latency.measure_index_recall(small)
+        say(f"recall@10 of the index, 0.5 % in scope: {results['filtered_recall']}\n")
+    return results
 
 
-def _side_by_side(var_dir: Path, scratch: Path) -> Figures:
-    from benchmarks.recall import filling, indexing, latency, mastra
-    from mastra_memory.embedding.vector_index import VectorIndex
+def _measure_latency(small: list[str], total: int) -> Results:
+    from benchmarks.recall import latency
 
+    big, middle = ["big"], [f"mid{n}" for n in range(10)]
+    rows = {
+        "recall, 1,000 in scope": latency.measure_recall(small),
+        "recall, 10,000 in scope": latency.measure_recall(middle),
+        "recall, 50,000 in scope": latency.measure_recall(big),
+        "hybrid recall, 1,000 in scope": latency.measure_recall(small, mode="hybrid"),
+        "hybrid recall, 50,000 in scope": latency.measure_recall(big, mode="hybrid"),
+        "search by words, 1,000 in scope": latency.measure_search(small, "text"),
+        "search by words, 50,000 in scope": latency.measure_search(big, "text"),
+    }
+    say(f"milliseconds with {total} messages")
+    _print_table(rows)
+    return rows
+
+
+def _compare_with_mastra(var_dir: Path, scratch: Path) -> Results:
     kit = Path(os.environ.get("PEER_DIR") or servers.KIT).resolve()
     kit = servers.kit_with_packages(kit, scratch)
-    figures: Figures = {}
-    for size in map(int, os.environ.get("PEER_SIZES", PEER_SIZES).split()):
-        sizes = [(f"r{n:02d}", size // PEER_RESOURCES) for n in range(PEER_RESOURCES)]
-        names = [name for name, _ in sizes]
-        folder = scratch / f"talk-{size}"
-        mastra.prepare(folder, sizes)
-        theirs_filled = mastra.fill(kit, folder, var_dir)
-        theirs, their_hits = mastra.measure(kit, folder, var_dir)
-        index = VectorIndex.of("local/wordllama", 256)
-        index.drop()
-        filling.clear()
-        filling.fill(sizes)
-        index.build()
-        filling.vacuum()
-        ours, our_hits = latency.of_recall(names), latency.hits(names)
-        fewer = sum(our < their for our, their in zip(our_hits, their_hits, strict=True))
-        ours_filled = indexing.measure(min(size, INDEXED))
-        found = {"ours": ours, "mastra": theirs}
-        say(f"recall at {size} messages of {PEER_RESOURCES} resources, milliseconds")
-        _table(found)
-        say(f"messages a second: ours {ours_filled}, mastra {theirs_filled}; fewer hits: {fewer}\n")
-        figures[str(size)] = {
-            **found,
-            "hits": {"ours": sum(our_hits), "mastra": sum(their_hits), "fewer": fewer},
-            "indexed_per_second": {"ours": ours_filled, "mastra": theirs_filled},
-        }
-    return figures
+    sizes = map(int, os.environ.get("PEER_SIZES", PEER_SIZES).split())
+    return {str(size): _compare_at_size(size, kit, var_dir, scratch) for size in sizes}
 
 
-def _table(rows: dict[str, dict[str, float]]) -> None:
+def _compare_at_size(size: int, kit: Path, var_dir: Path, scratch: Path) -> Results:
+    from benchmarks.recall import embedding_rate, latency, loading, mastra
+    from mastra_memory.embedding.vector_index import VectorIndex
+
+    resource_sizes = [(f"r{n:02d}", size // PEER_RESOURCES) for n in range(PEER_RESOURCES)]
+    resources = [name for name, _ in resource_sizes]
+    folder = scratch / f"messages-{size}"
+    mastra.write_input(folder, resource_sizes)
+    mastra_rate = mastra.fill(kit, folder, var_dir)
+    mastra_latency, mastra_matches = mastra.measure(kit, folder, var_dir)
+    index = VectorIndex.of("local/wordllama", 256)
+    index.drop()
+    loading.clear()
+    loading.load(resource_sizes)
+    index.build()
+    loading.vacuum()
+    our_latency = latency.measure_recall(resources)
+    our_matches = latency.count_matches(resources)
+    fewer = sum(ours < theirs for ours, theirs in zip(our_matches, mastra_matches, strict=True))
+    our_rate = embedding_rate.measure(min(size, EMBEDDED_MESSAGES))
+    rows = {"ours": our_latency, "mastra": mastra_latency}
+    say(f"recall with {size} messages of {PEER_RESOURCES} resources, milliseconds")
+    _print_table(rows)
+    say(f"messages a second: ours {our_rate} embedded, mastra {mastra_rate} saved and embedded")
+    say(f"recalls in which we find fewer messages: {fewer}\n")
+    return {
+        **rows,
+        "hits": {"ours": sum(our_matches), "mastra": sum(mastra_matches), "fewer": fewer},
+        "indexed_per_second": {"ours": our_rate, "mastra": mastra_rate},
+    }
+
+
+def _print_table(rows: dict[str, dict[str, float]]) -> None:
     columns = list(next(iter(rows.values())))
     width = max(map(len, rows))
     say(" " * width + "".join(f"{column:>11}" for column in columns))
     for name, row in rows.items():
         say(f"{name:<{width}}" + "".join(f"{row[column]:>11.3f}" for column in columns))
     say()
-
-
-def _timed(what: str, act: Callable[[], None]) -> None:
-    import time
-
-    start = time.perf_counter()
-    act()
-    say(f"{what}: {time.perf_counter() - start:.0f} s\n")
 
 
 if __name__ == "__main__":

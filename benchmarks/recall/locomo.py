@@ -1,7 +1,8 @@
-"""Conversations of the LoCoMo data set as threads, and its questions with the turns that answer.
+"""Read the LoCoMo data set: its conversations as threads, its questions with their evidence.
 
-The data set (Maharana et al., 2024) is licensed CC BY-NC 4.0 and no part of this project. LOCOMO
-names a folder with its JSON files; without it a folder `data/locomo` here or beside is looked for.
+The data set (Maharana et al., 2024) is licensed CC BY-NC 4.0 and is not part of this project. Set
+`LOCOMO` to a folder with its JSON files; by default `data/locomo` is looked for in the project and
+in the folders next to it.
 """
 
 import json
@@ -15,15 +16,14 @@ from typing import Any
 
 from tests import servers
 
-CATEGORIES = (1, 2, 3, 4)
-"""The questions that have an answer."""
-_TURN = re.compile(r"D\d+:\d+")
+ANSWERABLE_CATEGORIES = (1, 2, 3, 4)
+_TURN_ID = re.compile(r"D\d+:\d+")
 _SESSION = re.compile(r"session_(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and the ids of the messages that hold the answer."""
+    """A question and the ids of the messages that contain the answer."""
 
     text: str
     evidence: frozenset[str]
@@ -31,58 +31,64 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One resource: a thread for each session, a message for each turn."""
+    """A resource with a thread for each session and a message for each turn."""
 
     resource_id: str
     threads: dict[str, list[dict[str, Any]]]
     questions: list[Question]
 
 
-def folder() -> Path | None:
-    """Where the data set lies; None when it is not here."""
-    if named := os.environ.get("LOCOMO"):
-        return Path(named)
-    found = [servers.ROOT / "data" / "locomo", *servers.ROOT.parent.glob("*/data/locomo")]
-    return next((path for path in found if path.is_dir()), None)
+def find_folder() -> Path | None:
+    """Return the folder of the data set, or None if it is not installed."""
+    if path := os.environ.get("LOCOMO"):
+        return Path(path)
+    candidates = [servers.ROOT / "data" / "locomo", *servers.ROOT.parent.glob("*/data/locomo")]
+    return next((path for path in candidates if path.is_dir()), None)
 
 
-def read(path: Path) -> list[Conversation]:
-    """All conversations of a folder."""
-    return [_conversation(json.loads(file.read_text())) for file in sorted(path.glob("*.json"))]
+def read(folder: Path) -> list[Conversation]:
+    """Return all conversations of a folder."""
+    return [
+        _parse_conversation(json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))
+    ]
 
 
-def _conversation(sample: dict[str, Any]) -> Conversation:
+def _parse_conversation(sample: dict[str, Any]) -> Conversation:
     resource_id = str(sample["sample_id"])
-    talk = sample["conversation"]
-    names = [name for name in talk if _SESSION.fullmatch(name)]
-    names.sort(key=lambda name: int(name.removeprefix("session_")))
+    conversation = sample["conversation"]
+    sessions = [name for name in conversation if _SESSION.fullmatch(name)]
+    sessions.sort(key=lambda name: int(name.removeprefix("session_")))
     threads = {
-        f"{resource_id}/{name}": list(_messages(resource_id, name, number, talk))
-        for number, name in enumerate(names)
+        f"{resource_id}/{session}": list(_messages(resource_id, session, day, conversation))
+        for day, session in enumerate(sessions)
     }
-    known = {message["id"] for messages in threads.values() for message in messages}
-    return Conversation(resource_id, threads, list(_questions(sample, resource_id, known)))
+    message_ids = {message["id"] for messages in threads.values() for message in messages}
+    questions = list(_questions(sample, resource_id, message_ids))
+    return Conversation(resource_id, threads, questions)
 
 
 def _messages(
-    resource_id: str, session: str, number: int, talk: dict[str, Any]
+    resource_id: str, session: str, day: int, conversation: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    start = datetime(2023, 1, 1, tzinfo=UTC) + timedelta(days=number)
-    for place, turn in enumerate(talk[session]):
+    start = datetime(2023, 1, 1, tzinfo=UTC) + timedelta(days=day)
+    for index, turn in enumerate(conversation[session]):
         yield {
             "id": f"{resource_id}/{turn['dia_id']}",
             "threadId": f"{resource_id}/{session}",
             "resourceId": resource_id,
-            "role": "user" if turn["speaker"] == talk["speaker_a"] else "assistant",
-            "createdAt": (start + timedelta(minutes=place)).isoformat(),
+            "role": "user" if turn["speaker"] == conversation["speaker_a"] else "assistant",
+            "createdAt": (start + timedelta(minutes=index)).isoformat(),
             "content": f"{turn['speaker']}: {turn['text']}",
         }
 
 
-def _questions(sample: dict[str, Any], resource_id: str, known: set[str]) -> Iterator[Question]:
-    for asked in sample["qa"]:
-        if asked["category"] in CATEGORIES:
-            turns = {turn for text in asked["evidence"] for turn in _TURN.findall(text)}
-            evidence = frozenset(f"{resource_id}/{turn}" for turn in turns) & known
+def _questions(
+    sample: dict[str, Any], resource_id: str, message_ids: set[str]
+) -> Iterator[Question]:
+    for item in sample["qa"]:
+        if item["category"] in ANSWERABLE_CATEGORIES:
+            # Some entries name several turns in one string, and some name turns that do not exist.
+            turns = {turn for text in item["evidence"] for turn in _TURN_ID.findall(text)}
+            evidence = frozenset(f"{resource_id}/{turn}" for turn in turns) & message_ids
             if evidence:
-                yield Question(asked["question"], evidence)
+                yield Question(item["question"], evidence)

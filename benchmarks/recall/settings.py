@@ -1,4 +1,4 @@
-"""Settings while recall is measured: the service as it is, no debugging, an embedder to choose."""
+"""Settings for measuring recall: the service without debugging, with a choice of embedder."""
 
 import os
 

@@ -1,16 +1,19 @@
-"""How many messages a second are embedded, by as many processes as there are cores."""
+"""Measure how many messages a second are embedded by one process per core."""
 
 import multiprocessing
 import os
 import time
+from multiprocessing.synchronize import Barrier
 
 from django.db import connection
 
 from mastra_memory.embedding import requests
 
+START_TIMEOUT = 120
 
-def measure(messages: int) -> float:
-    """Embed so many stored messages anew; messages a second."""
+
+def measure(count: int) -> float:
+    """Embed `count` stored messages again and return the messages per second."""
     from mastra_memory import conf, sql
 
     model = conf.app_settings().EMBEDDER
@@ -18,7 +21,7 @@ def measure(messages: int) -> float:
         """INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)
         SELECT id, thread_id, resource_id, %s FROM mastra_memory_message
         ORDER BY created_at LIMIT %s""",
-        [model, messages],
+        [model, count],
     )
     sql.execute(
         """DELETE FROM mastra_memory_messageembedding e USING mastra_memory_embeddingrequest r
@@ -27,26 +30,27 @@ def measure(messages: int) -> float:
     connection.close()
     cores = os.cpu_count() or 1
     context = multiprocessing.get_context("spawn")
-    gate = context.Barrier(cores + 1)
-    processes = [context.Process(target=_work, args=(gate, model)) for _ in range(cores)]
+    barrier = context.Barrier(cores + 1)
+    processes = [context.Process(target=_embed, args=(barrier, model)) for _ in range(cores)]
     for process in processes:
         process.start()
-    gate.wait(timeout=120)
-    start = time.perf_counter()
+    barrier.wait(timeout=START_TIMEOUT)
+    started = time.perf_counter()
     for process in processes:
         process.join()
-    taken = time.perf_counter() - start
+    seconds = time.perf_counter() - started
     assert not requests.models_due()
-    return round(messages / taken, 1)
+    return round(count / seconds, 1)
 
 
-def _work(gate: "multiprocessing.synchronize.Barrier", model: str) -> None:
+def _embed(barrier: Barrier, model: str) -> None:
     import django
 
     django.setup()
     from mastra_memory.embedding import embedder, indexing
 
-    embedder.embed_passages(model, ["loaded before the clock starts"])
+    # Loading the model and connecting take seconds and happen once, so they are not measured.
+    embedder.embed_passages(model, ["load the model"])
     connection.ensure_connection()
-    gate.wait(timeout=120)
+    barrier.wait(timeout=START_TIMEOUT)
     indexing.embed_pending(seconds=3_600)

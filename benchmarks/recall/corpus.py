@@ -1,10 +1,11 @@
-"""Made-up talk about many subjects, always the same, that an embedder can tell apart."""
+"""Generated messages about many topics that an embedder can tell apart, always the same."""
 
 import random
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-SUBJECTS = [
+TOPICS = [
     words.split()
     for words in (
         "bread flour oven dough yeast crust butter recipe cake sugar baker knead loaf pastry",
@@ -33,49 +34,66 @@ SUBJECTS = [
         "rain storm thunder snow forecast wind temperature fog umbrella frost sunshine cloud",
     )
 ]
-LINKS = (
+FUNCTION_WORDS = (
     "I we you they my your about with after before because maybe never always really think want "
     "need found told asked yesterday tomorrow again still would could should the a this that is"
 ).split()
-OPENINGS = ("Do you remember the", "What did I say about the", "When was the", "Tell me about the")
+QUESTIONS = ("Do you remember the", "What did I say about the", "When was the", "Tell me about the")
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def text(number: int) -> str:
-    """One message: a subject of its own, some of another, and what holds sentences together."""
+class MessageRow(NamedTuple):
+    """A generated message."""
+
+    id: str
+    thread_id: str
+    resource_id: str
+    role: str
+    text: str
+    created_at: datetime
+
+
+def generate_text(number: int) -> str:
+    """Return the text of one message: many words of one topic, two of another, function words."""
     source = random.Random(number)
-    main, other = source.sample(SUBJECTS, 2)
-    words = source.choices(main, k=source.randint(3, 9)) + source.choices(other, k=2)
-    words += source.choices(LINKS, k=len(words)) + [str(number % 997)]
+    topic, second_topic = source.sample(TOPICS, 2)
+    words = source.choices(topic, k=source.randint(3, 9)) + source.choices(second_topic, k=2)
+    words += source.choices(FUNCTION_WORDS, k=len(words)) + [str(number % 997)]
     source.shuffle(words)
     return " ".join(words).capitalize() + "."
 
 
-def question(number: int) -> str:
-    """Something to look for."""
+def generate_question(number: int) -> str:
+    """Return a question about two words of one topic."""
     source = random.Random(-1 - number)
-    words = source.sample(source.choice(SUBJECTS), 2)
-    return f"{source.choice(OPENINGS)} {' and the '.join(words)}?"
+    words = source.sample(source.choice(TOPICS), 2)
+    return f"{source.choice(QUESTIONS)} {' and the '.join(words)}?"
 
 
-def messages(sizes: Sequence[tuple[str, int]], per_thread: int = 50) -> Iterator[tuple]:
-    """Id, thread, resource, role, text, time of every message; resources take turns.
+def generate_messages(
+    sizes: Sequence[tuple[str, int]], per_thread: int = 50
+) -> Iterator[MessageRow]:
+    """Yield messages until every resource has as many as `sizes` gives it.
 
-    `sizes` says how many messages each resource has. They lie scattered in the tables, as they do
-    where many people talk at the same time.
+    Resources alternate, so that their rows are spread over the table as in a busy service.
     """
-    left = dict(sizes)
-    said = dict.fromkeys(left, 0)
+    remaining = dict(sizes)
+    counts = dict.fromkeys(remaining, 0)
     number = 0
-    while left:
-        for resource in list(left):
-            place = said[resource]
-            thread = f"{resource}-{place // per_thread}"
-            role = "assistant" if place % 2 else "user"
-            at = START + timedelta(seconds=number)
-            yield f"{thread}-{place % per_thread}", thread, resource, role, text(number), at
+    while remaining:
+        for resource_id in list(remaining):
+            index = counts[resource_id]
+            thread_id = f"{resource_id}-{index // per_thread}"
+            yield MessageRow(
+                id=f"{thread_id}-{index % per_thread}",
+                thread_id=thread_id,
+                resource_id=resource_id,
+                role="assistant" if index % 2 else "user",
+                text=generate_text(number),
+                created_at=START + timedelta(seconds=number),
+            )
             number += 1
-            said[resource] += 1
-            left[resource] -= 1
-            if not left[resource]:
-                del left[resource]
+            counts[resource_id] += 1
+            remaining[resource_id] -= 1
+            if not remaining[resource_id]:
+                del remaining[resource_id]
