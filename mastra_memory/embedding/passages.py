@@ -1,8 +1,9 @@
 """Cut a text into passages that an embedder takes, at the best borders there are."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
+
+from mastra_memory import graphemes
 
 MAX_PASSAGES = 1_000
 """What follows in a text of many megabytes is not embedded."""
@@ -11,7 +12,6 @@ _DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=.+-]+)*;base64,[A-Za-z0-9
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]”’»]*\s|[。！？｡]+[」』”’）]*|\n")
 _SPACE = re.compile(r"\s")
-_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 
 
 def cut(text: str, limit: int) -> list[str]:
@@ -54,21 +54,6 @@ def _border(text: str, start: int, end: int) -> int:
         ends = [found.end() for found in pattern.finditer(text, middle, end)]
         if ends:
             return ends[-1]
-    return _character_border(text, middle, end)
-
-
-def _character_border(text: str, middle: int, end: int) -> int:
-    """The last place before `end` that does not cut a character that is made of several."""
-    for at in range(end, middle, -1):
-        if not (_continues(text[at]) or text[at - 1] == "\u200d"):
-            return at
-    return end
-
-
-def _continues(character: str) -> bool:
-    """Whether the character belongs to the one before it: an accent, a skin tone, a joiner."""
-    return (
-        character in _JOINERS
-        or "\U0001f3fb" <= character <= "\U0001f3ff"
-        or unicodedata.category(character).startswith("M")
-    )
+    # A cluster that is longer than a passage has to be split.
+    boundary = graphemes.last_boundary(text, end, start=start)
+    return boundary if boundary > start else end

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from mastra_memory import graphemes
+
 LENGTH = 80
 
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning)\b[^>]*>.*?(?:</\1>|\Z)", re.I | re.S)
@@ -57,21 +59,10 @@ def _bare(title: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text, cut at a word, else between characters that do not belong together."""
+    """Return the text, cut between words or else between characters to at most `limit`."""
     if len(text) <= limit:
         return text
-    end = limit - 1
-    while end > 0 and _clings(text, end):
-        end -= 1
+    end = graphemes.last_boundary(text, limit - 1)
     head, blank, _ = text[:end].rpartition(" ")
     kept = head if blank and len(head) > limit // 2 else text[:end]
     return kept.rstrip(" .,;:") + "…"
-
-
-def _clings(text: str, index: int) -> bool:
-    """Whether the character at `index` is part of what a reader takes for the one before it."""
-    here, before = text[index], text[index - 1]
-    joined = "\u200d"
-    if here == joined or before == joined or unicodedata.combining(here):
-        return True
-    return "\ufe00" <= here <= "\ufe0f" or "\U0001f3fb" <= here <= "\U0001f3ff"

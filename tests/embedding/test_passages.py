@@ -45,7 +45,7 @@ def test_cut__chinese_sentences() -> None:
     assert found == ["今天天气很好。", "我们去公园。", "然后回家吃饭。"]
 
 
-@pytest.mark.parametrize("sign", ["👩‍👩‍👧‍👦", "👍🏽", "é", "❤️", "नि"])
+@pytest.mark.parametrize("sign", ["👩‍👩‍👧‍👦", "👍🏽", "é", "❤️", "नि", "🇫🇷", "กำ", "각", "क्षि"])
 def test_cut__signs_made_of_several_stay_whole(sign: str) -> None:
     found = passages.cut(sign * 40, len(sign.encode()) * 3 + 1)
     assert "".join(found) == sign * 40

@@ -60,7 +60,7 @@ def test_clean_title__is_cut_at_a_word() -> None:
     assert title.endswith("word…")
 
 
-@pytest.mark.parametrize("unit", ["x", "é", "👩‍👩‍👧‍👦", "👍🏽", "한", "❤️"])
+@pytest.mark.parametrize("unit", ["x", "é", "👩‍👩‍👧‍👦", "👍🏽", "한", "❤️", "🇫🇷", "กำ", "각", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"])
 def test_shortened__no_character_is_split(unit: str) -> None:
     for lead in range(6):
         cut = shortened("a" * lead + unit * 100, 60)
