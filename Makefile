@@ -6,12 +6,14 @@ BASE_PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # One test process for every core; TESTS narrows `make test` to a file or a test.
 WORKERS ?= auto
 TESTS ?= tests
+# Cases for each operation of the API; 700 make over 20,000 of them.
+CONTRACT_EXAMPLES ?= 700
 # What must also work with `MASTRA_MEMORY = {}`, where every optional feature is off.
 BARE_TESTS := tests/api tests/recall tests/observational tests/models tests/test_memory.py
 BROWSER_MODULES := tests/browser/node_modules
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint conformance bench bench-recall browser screenshots clean
+.PHONY: help run test faults lint conformance bench bench-recall browser screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -24,6 +26,10 @@ test: $(INSTALLED) ## Run the tests in a database of their own (TESTS=path for s
 ifeq ($(TESTS),tests)
 	$(PYTHON) -m pytest -n $(WORKERS) --ds=tests.bare_settings -m "not slow and not browser" $(BARE_TESTS)
 endif
+
+# What must hold under attack, long and one after the other: budgets are measured, not generous.
+faults: $(INSTALLED) ## Attack the service for about an hour, with measured budgets
+	MEASURED_BUDGETS=1 CONTRACT_EXAMPLES=$(CONTRACT_EXAMPLES) $(PYTHON) -m pytest -v -s tests/hostile
 
 lint: $(INSTALLED) ## Check style, types, import rules and pending migrations
 	$(VENV)/bin/ruff check .

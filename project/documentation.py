@@ -18,11 +18,11 @@ class _JsonErrors:
         return json_error(str(response.data["detail"]), response.status_code, **headers)
 
 
-class SchemaView(_JsonErrors, SpectacularAPIView):
+class SchemaView(_JsonErrors, SpectacularAPIView):  # type: ignore[misc]
     """The OpenAPI schema as YAML, or as JSON if the client asks for it."""
 
 
-class DocsView(_JsonErrors, SpectacularSwaggerView):
+class DocsView(_JsonErrors, SpectacularSwaggerView):  # type: ignore[misc]
     """The documentation page made of the schema."""
 
     http_method_names = ["get", "head"]

@@ -18,6 +18,7 @@ from rest_framework.viewsets import ViewSet
 
 from mastra_memory import conf, jsontext
 from mastra_memory.api import errors
+from mastra_memory.api.openapi import MemoryAutoSchema
 from mastra_memory.api.params import Params
 from mastra_memory.api.permissions import Caller, caller_of
 from mastra_memory.exceptions import (
@@ -114,6 +115,7 @@ class MemoryViewSet(ViewSet):
     parser_classes = (JsonParser,)
     renderer_classes = (JsonRenderer, BrowsableAPIRenderer)
     content_negotiation_class = Negotiation
+    schema = MemoryAutoSchema()
 
     caller: Caller
     params: Params

@@ -3,15 +3,21 @@
 from collections.abc import Callable
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 
-from mastra_memory.api import answers
+from mastra_memory.api import answers, schemas
+from mastra_memory.api.openapi import ALLOW_EMPTY, json_parameter
 
 
-def parameter(name: str, text: str, kind: Any = str, *, required: bool = False) -> OpenApiParameter:
-    """A query parameter."""
-    return OpenApiParameter(name, kind, description=text, required=required)
+def parameter(
+    name: str, text: str, schema: Any = schemas.TEXT, *, required: bool = False
+) -> OpenApiParameter:
+    """Return a query parameter; an empty value is taken for none, or refused if it is required."""
+    if required:
+        return OpenApiParameter(
+            name, schemas.FILLED_TEXT, description=text, required=True, allow_blank=False
+        )
+    return OpenApiParameter(name, schema, description=text, extensions={ALLOW_EMPTY: True})
 
 
 def viewset(tag: str) -> Callable[[Any], Any]:
@@ -20,17 +26,26 @@ def viewset(tag: str) -> Callable[[Any], Any]:
 
 
 def responses(success: Any, *failures: int) -> dict[int, Any]:
-    """The answers of a route: 200, the refusals every route knows, and some of its own."""
+    """Return the answers of a route: 200, the refusals of every route, and some of its own."""
     return {200: success} | dict.fromkeys((400, 401, 403, *failures), answers.Error)
 
 
 AGENT = parameter("agentId", "The agent whose memory is meant.", required=True)
 READ_AGENT = parameter("agentId", "The agent; without one, the storage alone answers.")
 RESOURCE = parameter("resourceId", "Refused with 403 unless it owns the thread.")
-PAGE = parameter("page", "Counted from 0.", int)
+PAGE = parameter("page", "Counted from 0.", schemas.SIZE)
 READ = [READ_AGENT, RESOURCE]
 WRITE = [AGENT, RESOURCE]
-MEMORY_CONFIG = parameter("memoryConfig", "JSON object of options over the agent's own.")
+MEMORY_CONFIG = json_parameter(
+    "memoryConfig", "Options in place of the agent's own.", schemas.MEMORY_CONFIG
+)
+REVISIONS = [
+    AGENT,
+    RESOURCE,
+    json_parameter("memoryConfig", "Options in place of the agent's own.", schemas.WRITING_CONFIG),
+    PAGE,
+    parameter("perPage", "Page size, 20 by default.", schemas.SIZE),
+]
 READ_MEMORY = [AGENT, RESOURCE, MEMORY_CONFIG]
 MEMORY_MODE = OpenApiParameter(
     "mode", str, enum=["replace", "merge"], description="`merge`: as the agent's tool writes."
@@ -38,65 +53,63 @@ MEMORY_MODE = OpenApiParameter(
 CONTEXT = [
     *READ_MEMORY,
     parameter("query", "What the user just said: the new message, and what is searched for."),
-    parameter("newMessages", "JSON list of new messages, where there is more than a text."),
+    json_parameter(
+        "newMessages", "New messages, where there is more than a text.", schemas.NEW_MESSAGES
+    ),
 ]
 METADATA_MODE = OpenApiParameter(
     "metadataMode", str, enum=["replace", "merge"], description="What becomes of other keys."
 )
-ORDER = parameter(
-    "orderBy", 'JSON `{"field", "direction"}`, or `orderBy[field]` and `orderBy[direction]`.'
-)
+_ORDER_TEXT = "Also as `orderBy[field]` and `orderBy[direction]`; text that is not JSON is ignored."
+THREAD_ORDER = json_parameter("orderBy", _ORDER_TEXT, schemas.THREAD_ORDER)
+MESSAGE_ORDER = json_parameter("orderBy", _ORDER_TEXT, schemas.MESSAGE_ORDER)
 LIST_THREADS = [
     READ_AGENT,
     parameter("resourceId", "Whose threads; a scoped caller always gets its own."),
-    parameter("metadata", "JSON object that the thread's metadata must contain."),
+    json_parameter("metadata", "What the thread's metadata must contain.", schemas.OBJECT),
     PAGE,
-    parameter("perPage", "Page size, 100 by default.", int),
-    ORDER,
-    parameter("createdAfter", "Created at or after.", OpenApiTypes.DATETIME),
-    parameter("createdBefore", "Created at or before.", OpenApiTypes.DATETIME),
-    parameter("updatedAfter", "Active at or after.", OpenApiTypes.DATETIME),
-    parameter("updatedBefore", "Active at or before.", OpenApiTypes.DATETIME),
+    parameter("perPage", "Page size, 100 by default.", schemas.SIZE),
+    THREAD_ORDER,
+    parameter("createdAfter", "Created at or after.", schemas.INSTANT),
+    parameter("createdBefore", "Created at or before.", schemas.INSTANT),
+    parameter("updatedAfter", "Active at or after.", schemas.INSTANT),
+    parameter("updatedBefore", "Active at or before.", schemas.INSTANT),
     parameter("title", "Part of the title."),
     parameter("text", "Words of a message."),
 ]
 LIST_MESSAGES = [
     *READ,
     PAGE,
-    parameter("perPage", "Page size, 40 by default.", int),
-    ORDER,
-    parameter(
-        "filter",
-        'JSON: `{"dateRange": {"start", "end", "startExclusive", "endExclusive"}, '
-        '"metadata": {…}, "roles": […]}`.',
+    parameter("perPage", "Page size, 40 by default.", schemas.SIZE),
+    MESSAGE_ORDER,
+    json_parameter(
+        "filter", "Only messages of these times, roles and threads.", schemas.MESSAGE_FILTER
     ),
-    parameter(
-        "include", 'JSON list of `{"id", "withPreviousMessages", "withNextMessages"}` to add.'
-    ),
-    parameter("includeSystemReminders", "Show system reminders too.", bool),
+    json_parameter("include", "Messages to add, with their neighbours.", schemas.INCLUDE),
+    parameter("includeSystemReminders", "Show system reminders too.", schemas.FLAG),
 ]
 OBSERVATIONS = [
     AGENT,
     parameter("resourceId", "Whose; a scoped caller's own.", required=True),
     parameter("threadId", "The thread, where the agent observes threads."),
-    parameter("from", "Generations created at or after.", OpenApiTypes.DATETIME),
-    parameter("to", "Generations created at or before.", OpenApiTypes.DATETIME),
-    parameter("offset", "Generations to leave out.", int),
-    parameter("limit", "Generations to show, 5 by default.", int),
+    parameter("from", "Generations created at or after.", schemas.INSTANT),
+    parameter("to", "Generations created at or before.", schemas.INSTANT),
+    parameter("offset", "Generations to leave out.", schemas.SIZE),
+    parameter("limit", "Generations to show, 5 by default.", schemas.POSITIVE_SIZE),
 ]
 SEARCH = [
     AGENT,
     parameter("searchQuery", 'Words; `"a phrase"` and `-without` work.', required=True),
     parameter("resourceId", "Whose messages; a scoped caller's own.", required=True),
     parameter("threadId", "Only this thread, where the agent's scope is the thread."),
-    parameter("limit", "At most so many results, 20 by default.", int),
+    parameter("limit", "At most so many results, 20 by default.", schemas.SIZE),
     OpenApiParameter(
         "searchType",
         str,
         enum=["semantic", "text", "hybrid"],
         description="Best first, with scores; without it Mastra's answer, newest first.",
     ),
-    parameter("memoryConfig", "JSON object of options over the agent's own."),
+    MEMORY_CONFIG,
 ]
 STATUS = [
     AGENT,

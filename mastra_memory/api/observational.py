@@ -37,7 +37,10 @@ class ObservationalMemoryViewSet(MemoryViewSet):
             body["history"] = [wire.record(value) for value in history]
         return self.answer(body)
 
-    @extend_schema(request=serializers.BufferStatus, responses=doc.responses(answers.Observations))
+    @extend_schema(
+        request=serializers.DocumentedBufferStatus,
+        responses=doc.responses(answers.Observations),
+    )
     def buffer_status(self, request: Request) -> HttpResponseBase:
         """The live record once nothing is being buffered, after at most 30 seconds."""
         body = serializers.BufferStatus.read(request.data)

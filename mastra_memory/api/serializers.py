@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mastra_memory import times
+from mastra_memory.api import schemas
 from mastra_memory.api.errors import flatten
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.sql import MAX_PAGE
@@ -50,7 +51,7 @@ class JsonObject(Field):
         return data
 
 
-@extend_schema_field(OpenApiTypes.INT)
+@extend_schema_field({"type": "integer", "minimum": -MAX_PAGE, "maximum": MAX_PAGE})
 class Whole(Field):
     """A whole number."""
 
@@ -64,7 +65,12 @@ class Whole(Field):
         return int(data)
 
 
-@extend_schema_field(OpenApiTypes.DATETIME)
+@extend_schema_field(schemas.POSITIVE_SIZE)
+class Version(Whole):
+    """The number of a revision; the first is 1."""
+
+
+@extend_schema_field(schemas.INSTANT_OR_MILLISECONDS)
 class Moment(Field):
     """ISO 8601 text or epoch milliseconds."""
 
@@ -77,7 +83,6 @@ class Moment(Field):
             self.fail("invalid")
 
 
-@extend_schema_field({"type": "array", "items": {"type": "object"}})
 class JsonList(Field):
     """A list of anything: what is in it is checked where it is used."""
 
@@ -89,7 +94,7 @@ class JsonList(Field):
         return data
 
 
-@extend_schema_field({"type": "array", "items": {"type": "string"}})
+@extend_schema_field(schemas.list_of(schemas.TEXT))
 class TextList(JsonList):
     """A list of texts, however long; the first that is none is told."""
 
@@ -99,6 +104,39 @@ class TextList(JsonList):
             if not isinstance(item, str):
                 raise serializers.ValidationError({str(index): ["expected text"]})
         return texts
+
+
+@extend_schema_field(schemas.list_of(schemas.MESSAGE))
+class Messages(JsonList):
+    """Messages to save; what is in them is checked where they are saved."""
+
+
+@extend_schema_field(schemas.NEW_MESSAGES)
+class NewMessages(JsonList):
+    """Messages that are not saved yet, or their texts."""
+
+
+@extend_schema_field(schemas.MEMORY_CONFIG)
+class MemoryConfig(JsonObject):
+    """Options in place of the agent's own."""
+
+
+@extend_schema_field(schemas.FILLED_TEXT)
+class FilledText(Text):
+    """Text that may not be empty."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(blank=False, **options)
+
+
+@extend_schema_field(schemas.FILLED_TEXT)
+class OwnerId(Text):
+    """The resource to own a thread. A scoped caller's own is taken, whatever is sent."""
+
+
+@extend_schema_field(schemas.WRITING_CONFIG)
+class WritingConfig(JsonObject):
+    """Options in place of the agent's own; working memory may not be switched off."""
 
 
 class Body(serializers.Serializer[Any]):
@@ -124,7 +162,7 @@ def _schema(body: type[Body]) -> Body:
 
 
 class CreateThread(Body):
-    resourceId = Text()
+    resourceId = OwnerId()
     threadId = Text(required=False)
     title = Text(required=False)
     metadata = JsonObject(required=False)
@@ -156,14 +194,14 @@ class CloneThread(Body):
 
 
 class TransferThread(Body):
-    resourceId = Text(blank=False)
+    resourceId = FilledText()
 
 
 class SaveMessages(Body):
-    messages = JsonList()
+    messages = Messages()
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]})
+@extend_schema_field(schemas.MESSAGE_IDS)
 class MessageIds(Field):
     """One id, a list of ids, `{id}`, or a list of `{id}`; not a mixed list."""
 
@@ -185,24 +223,30 @@ class DeleteMessages(Body):
 
 
 class WriteWorkingMemory(Body):
-    workingMemory = Text(blank=False)
+    workingMemory = FilledText()
     resourceId = Text(required=False)
-    memoryConfig = JsonObject(required=False)
+    memoryConfig = WritingConfig(required=False)
 
 
 class RestoreWorkingMemory(Body):
-    version = Whole()
+    version = Version()
     resourceId = Text(required=False)
-    memoryConfig = JsonObject(required=False)
+    memoryConfig = WritingConfig(required=False)
 
 
 class ReadContext(Body):
-    newMessages = JsonList(required=False)
+    newMessages = NewMessages(required=False)
     resourceId = Text(required=False)
-    memoryConfig = JsonObject(required=False)
+    memoryConfig = MemoryConfig(required=False)
 
 
 class BufferStatus(Body):
-    agentId = Text(blank=False)
+    agentId = FilledText()
     resourceId = Text(required=False)
     threadId = Text(required=False)
+
+
+class DocumentedBufferStatus(BufferStatus):
+    """`BufferStatus` as the documentation shows it: only scoped callers may leave the owner out."""
+
+    resourceId = OwnerId()

@@ -74,7 +74,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
         return self.answer({"success": True})
 
     @extend_schema(
-        parameters=[*doc.READ_MEMORY, doc.PAGE, doc.parameter("perPage", "Page size, 20.", int)],
+        parameters=doc.REVISIONS,
         responses=doc.responses(answers.RevisionPage, 404),
     )
     @action(detail=True)
