@@ -65,9 +65,12 @@ def _format_chain(error: BaseException, seen: set[int]) -> list[str]:
 
 def _replace_path(record: logging.LogRecord, request: Any) -> None:
     """Show the route in place of the path, which holds ids of threads and users."""
-    path = getattr(request, "path", None)
-    if isinstance(record.args, tuple) and path in record.args:
-        record.args = tuple(_route(request) if arg == path else arg for arg in record.args)
+    path = str(getattr(request, "path", ""))
+    escaped = path.encode("unicode_escape").decode("ascii")  # as Django logs it
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            _route(request) if arg in (path, escaped) else arg for arg in record.args
+        )
 
 
 def _route(request: Any) -> str:

@@ -39,18 +39,18 @@ class Route:
         method, path = key.split(" ", 1)
         return api.send(
             method,
-            _filled(path, named),
-            dumped(_filled(self.body, named)),
-            query=_filled(self.query, named),
+            filled(path, named),
+            dumped(filled(self.body, named)),
+            query=filled(self.query, named),
             headers={"accept": accept},
         )
 
 
-def _filled(value: Any, named: Named) -> Any:
+def filled(value: Any, named: Named) -> Any:
     if isinstance(value, dict):
-        return {key: _filled(part, named) for key, part in value.items()}
+        return {key: filled(part, named) for key, part in value.items()}
     if isinstance(value, list):
-        return [_filled(part, named) for part in value]
+        return [filled(part, named) for part in value]
     if isinstance(value, str):
         value = value.replace("<resource>", named.resource_id).replace("<thread>", named.thread_id)
         return value.replace("<message>", named.message_id)
