@@ -2,7 +2,7 @@
 
 import binascii
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -180,7 +180,7 @@ def file_bytes(content: Any, index: int) -> tuple[bytes, str, str] | None:
     if not isinstance(piece, File) or piece.address or not piece.size:
         return None
     part = parts[index]
-    data = part.get("data", part.get("url")) if part["type"] == "file" else part.get("image")
+    data = part[file_field(part)]
     uri = _DATA_URI.match(data)
     text = data[uri.end() :] if uri else data
     if uri and not uri[3]:
@@ -189,6 +189,18 @@ def file_bytes(content: Any, index: int) -> tuple[bytes, str, str] | None:
         return b64decode(text), piece.mime_type, piece.name
     except (binascii.Error, ValueError):
         return None
+
+
+def file_field(part: Mapping[str, Any]) -> str:
+    """Return the key under which a `file` or `image` part keeps its data or address."""
+    if part["type"] == "image":
+        return "image"
+    return "data" if "data" in part else "url"
+
+
+def data_uri(data: bytes, mime_type: str) -> str:
+    """Return the bytes as a data URI, from which `file_bytes` reads them again."""
+    return f"data:{mime_type};base64,{b64encode(data).decode()}"
 
 
 def _source(part: Mapping[str, Any]) -> Source:

@@ -1,7 +1,7 @@
 """Mask personal data in what is shown or exported; what is stored stays."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,19 +15,26 @@ BUILT_IN = {
 }
 """Patterns that ship with the app, by name."""
 
-LONGEST = 200_000
-"""Longer texts are masked piece by piece, so that no pattern of a host runs over megabytes."""
+_PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(BUILT_IN)}|hidden)\]")
+
+WINDOW = 200_000
+"""Patterns run over this many characters at a time, so that a host's slow one stays bounded."""
+MAX_MATCH = 1_000
+"""Characters of the longest value that is masked whole: neighbouring windows overlap by as many."""
+
+_EPOCH_MILLISECONDS = range(10**12, 2 * 10**12)
+"""Times from 2001 to 2033. One of ten passes the check of card numbers, and no card begins so."""
 
 Mask = Callable[[str], str]
 
 
 def as_is(text: str) -> str:
-    """The mask of those who may see everything."""
+    """Return the text unchanged, for users who may see personal data."""
     return text
 
 
 def mask() -> Mask:
-    """The mask of the patterns in the settings."""
+    """Return the mask for the patterns in the `REDACT` setting."""
     return _mask(tuple(conf.app_settings().REDACT))
 
 
@@ -38,19 +45,59 @@ def _mask(patterns: Sequence[str]) -> Mask:
         return as_is
 
     def masked(text: str) -> str:
-        pieces = [text[at : at + LONGEST] for at in range(0, len(text), LONGEST)]
-        return "".join(_masked(piece, compiled) for piece in pieces)
+        for name, pattern in compiled:
+            text = _substitute(text, name, pattern)
+        return text
 
     return masked
 
 
-def _masked(text: str, compiled: Sequence[tuple[str, re.Pattern[str]]]) -> str:
-    for name, pattern in compiled:
-        if name == "card":
-            text = pattern.sub(lambda m: "[card]" if _is_card(m[0]) else m[0], text)
-        else:
-            text = pattern.sub(f"[{name}]", text)
-    return text
+def mask_beginning(text: str, apply: Mask, limit: int, *, is_cut: bool = False) -> str:
+    """Return at most `limit` characters of the masked text.
+
+    A value that crosses the limit is masked as a whole, because the text is masked before it is
+    cut. Only the part that can be shown is masked, however long the text is. Pass `is_cut` if
+    `text` is itself only the beginning of a longer one.
+    """
+    if apply is as_is:
+        return text[:limit]
+    longest = limit + 2 * MAX_MATCH
+    masked = apply(text[:longest])
+    if is_cut or len(text) > longest:
+        # The end may hold the beginning of a value that no pattern recognizes by it.
+        masked = masked[: max(0, len(masked) - MAX_MATCH)]
+    return masked[:limit]
+
+
+def _substitute(text: str, name: str, pattern: re.Pattern[str]) -> str:
+    """Replace every match by its name, window by window."""
+    kept: list[str] = []
+    copied = 0
+    for match in _matches(text, pattern):
+        if name == "card" and not _is_card(match[0]):
+            continue
+        kept += [text[copied : match.start()], f"[{name}]"]
+        copied = match.end()
+    return "".join([*kept, text[copied:]]) if kept else text
+
+
+def _matches(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yield the matches in order. One that begins in a window may end in the overlap."""
+    start = 0
+    while start < len(text):
+        end = start + WINDOW
+        following = end
+        for match in pattern.finditer(text, start, end + MAX_MATCH):
+            if match.start() >= end:
+                break
+            yield match
+            following = max(following, match.end())
+        start = following
+
+
+def replace_placeholders(text: str, replacement: str) -> str:
+    """Return the masked text with `replacement` in place of `[email]`, `[hidden]`, ..."""
+    return _PLACEHOLDER.sub(replacement, text)
 
 
 def _name(entry: str) -> str:
@@ -65,13 +112,28 @@ def _is_card(text: str) -> bool:
 
 
 def masked_json(value: Any, apply: Mask) -> Any:
-    """The JSON value with every text in it masked, keys too."""
+    """Return the JSON value with its texts, numbers and keys masked.
+
+    A number that is masked becomes a text. Times in milliseconds and fractions stay.
+    """
     if apply is as_is:
         return value
     if isinstance(value, str):
         return apply(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _masked_number(value, apply)
     if isinstance(value, Mapping):
         return {apply(str(key)): masked_json(part, apply) for key, part in value.items()}
     if isinstance(value, Sequence):
         return [masked_json(part, apply) for part in value]
     return value
+
+
+def _masked_number(value: int | float, apply: Mask) -> int | float | str:
+    """Return the number, or its masked text if a pattern recognizes it."""
+    whole = isinstance(value, int) or value.is_integer()
+    if value in _EPOCH_MILLISECONDS or (not whole and abs(value) < 1e11):
+        return value
+    digits = repr(int(value)) if whole and abs(value) < 1e20 else repr(value)
+    masked = apply(digits)
+    return value if masked == digits else masked

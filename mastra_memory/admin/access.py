@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
 
 from mastra_memory import conf, redaction
 from mastra_memory.models import Thread
@@ -43,3 +45,14 @@ def of_visible_threads(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[An
 def mask_of(user: Any) -> redaction.Mask:
     """How texts are shown to this user."""
     return redaction.as_is if may(user, "view_personal_data") else redaction.mask()
+
+
+def refuse_masked_search(request: HttpRequest, query: str) -> bool:
+    """Return True, after a message to the user, if the query holds what is masked for them.
+
+    Otherwise a search would tell whether a guess is right.
+    """
+    if mask_of(request.user)(query) == query:
+        return False
+    messages.warning(request, _("You cannot search for personal data that is masked for you."))
+    return True

@@ -14,8 +14,10 @@ from django.templatetags.static import static
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from mastra_memory import conf
+from mastra_memory.admin.access import mask_of
 from mastra_memory.admin.markdown import harmless
 
 View = Callable[..., HttpResponseBase]
@@ -99,6 +101,17 @@ class MemoryAdmin(DeclaredLookupsMixin):
         for pattern in patterns:
             pattern.callback = secured(pattern.callback)
         return patterns
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+        """Count related rows without naming them: they may belong to threads that are hidden."""
+        _nested, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        names = [harmless(mask_of(request.user)(str(obj)))[:120] for obj in objs]
+        if protected:
+            told = ngettext("%d related row", "%d related rows", len(protected))
+            protected = [told % len(protected)]
+        return names, counts, lacking, protected
 
 
 class ReadOnlyAdmin(MemoryAdmin):

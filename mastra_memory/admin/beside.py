@@ -23,6 +23,7 @@ from mastra_memory.models import (
     ThreadChange,
     WorkingMemory,
 )
+from mastra_memory.redaction import mask_beginning
 from mastra_memory.review import desk, history, lineage, notes, rubric
 
 OTHER_THREADS = 6
@@ -96,7 +97,7 @@ def _observation(head: ObservationalRecord, mask: Any) -> dict[str, Any]:
     text = head.active_observations
     first = [found[1] for found in _GROUP.finditer(text) if found[1]][:SOURCES]
     sources = [address(head.thread_id, at=pk) for pk in first] if head.thread_id else []
-    shown = mask(_GROUP.sub("", text)[:LONGEST_OBSERVATIONS])
+    shown = mask_beginning(_GROUP.sub("", text), mask, LONGEST_OBSERVATIONS)
     return {"record": head, "html": render(shown), "sources": sources}
 
 

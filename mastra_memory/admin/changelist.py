@@ -60,7 +60,7 @@ class ThreadChangeList(ChangeList):
         self.meaning_query = _by_meaning(request) if self.query and not self.by_meaning else ""
         threads = list(self.result_list)
         mask = access.mask_of(request.user)
-        glances = finding.glance([thread.pk for thread in threads])
+        glances = finding.glance([thread.pk for thread in threads], mask)
         self.found = getattr(request, "found_threads", None)
         passages = self._passages([thread.pk for thread in threads], mask)
         for thread in threads:
@@ -69,7 +69,7 @@ class ThreadChangeList(ChangeList):
             thread.row = Row(
                 messages=_number(glance.messages),
                 role=glance.role,
-                preview=mask(glance.preview),
+                preview=glance.preview,
                 passage=passages.get(hit, ""),
                 passage_id=hit,
             )
@@ -98,9 +98,13 @@ def _number(count: int) -> str:
 def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
     """The threads found; the hits stay with the request for the page to show."""
     by_meaning = request.GET.get("by") == "meaning"
-    find = finding.find_by_meaning if by_meaning else finding.find_by_words
+    if access.refuse_masked_search(request, words):
+        return threads.none()
     try:
-        found = find(threads, words)
+        if by_meaning:
+            found = finding.find_by_meaning(threads, words)
+        else:
+            found = finding.find_by_words(threads, words, access.mask_of(request.user))
     except MastraMemoryError as error:
         messages.error(request, str(error))
         return threads.none()

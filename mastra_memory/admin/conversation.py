@@ -57,7 +57,7 @@ def read(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]) 
     asked = request.GET
     find = asked.get("find", "").strip()
     read_up_to = notes.read_up_to(thread.pk, request.user)
-    matching = _matching(thread.pk, find)
+    matching = _matching(request, thread.pk, find)
     at = asked.get("at", "") or (matching[-1] if matching else "")
     page = _page(thread.pk, at, asked.get("before", ""), asked.get("after", ""), asked.get("from"))
     lens = Lens(
@@ -109,10 +109,11 @@ def _page(thread_id: str, at: str, before: str, after: str, start: str | None) -
     return reading.newest_page(thread_id)
 
 
-def _matching(thread_id: str, find: str) -> list[str]:
-    if not find:
+def _matching(request: HttpRequest, thread_id: str, find: str) -> list[str]:
+    if not find or access.refuse_masked_search(request, find):
         return []
-    return reading.list_matching(thread_id, find, conf.app_settings().SEARCH_LANGUAGE)
+    mask = access.mask_of(request.user)
+    return reading.list_matching(thread_id, find, conf.app_settings().SEARCH_LANGUAGE, mask)
 
 
 def _jumps(

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
 
 from mastra_memory import pieces
 from mastra_memory.admin import access
-from mastra_memory.admin.timeline import RASTER
 from mastra_memory.models import Message, Thread
+from mastra_memory.review import masked_files
 
 SANDBOX = "default-src 'none'; sandbox"
 
@@ -22,14 +24,21 @@ def _content(thread: Thread, sequence: int) -> Any:
 
 
 def answer(request: HttpRequest, thread: Thread, sequence: int, index: int) -> HttpResponse:
-    """The file: a picture of a known kind is shown, anything else is a download."""
+    """Return the file: a picture of a known kind is shown, anything else is a download.
+
+    Texts are masked for this reader. What can be neither shown nor masked is refused.
+    """
     found = pieces.file_bytes(_content(thread, sequence), index)
     if found is None:
         raise Http404
-    data, mime_type, name = found
-    shown = mime_type.lower() in RASTER
+    held, mime_type, name = found
+    mask = access.mask_of(request.user)
+    data = masked_files.mask_file(held, mime_type, mask)
+    if data is None:
+        raise PermissionDenied(_("This file may hold personal data and cannot be masked."))
+    shown = mime_type.lower() in masked_files.PICTURES and data == held
     response = HttpResponse(data, mime_type.lower() if shown else "application/octet-stream")
-    header = content_disposition_header(not shown, name or "file")
+    header = content_disposition_header(not shown, mask(name) or "file")
     if header:
         response["Content-Disposition"] = header
     return _guarded(response)

@@ -15,8 +15,10 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory import jsontext
+from mastra_memory.admin import access
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Review, Tag, Thread
+from mastra_memory.redaction import masked_json
 from mastra_memory.review.filters import Wanted, narrow
 
 YES_NO = [("", _("either")), ("yes", _("yes")), ("no", _("no"))]
@@ -223,7 +225,12 @@ class ThreadFilter(ListFilter):
         """The threads asked for; none while the form has a fault, which the page shows."""
         if not self.form.is_valid():
             return queryset.none()
-        return narrow(queryset, self.form.wanted(self.user))
+        wanted = self.form.wanted(self.user)
+        if masked_json(wanted.metadata, access.mask_of(self.user)) != wanted.metadata:
+            told = _("You cannot search for personal data that is masked for you.")
+            self.form.add_error("metadata", told)
+            return queryset.none()
+        return narrow(queryset, wanted)
 
     def expected_parameters(self) -> list[str | None]:
         """Return the query parameters of this filter."""

@@ -22,6 +22,7 @@ from mastra_memory.memory import Memory
 from mastra_memory.models import Scope, Thread, ThreadChange, WorkingMemory, WorkingMemoryRevision
 from mastra_memory.review import history
 from mastra_memory.review.history import Change
+from mastra_memory.review.masked_files import mask_document
 
 REVISIONS = 20
 LONGEST_DIFF = 20_000
@@ -65,7 +66,7 @@ class MemoryPanel:
 def panel(request: HttpRequest, row: WorkingMemory) -> MemoryPanel:
     """The text and its newest revisions, as this reader may see them."""
     mask = access.mask_of(request.user)
-    content = mask(row.content)
+    content = mask_document(row.content, mask)
     newest = row.revisions.select_related("author").order_by("-version")[: REVISIONS + 1]
     return MemoryPanel(
         pk=row.pk,
@@ -101,7 +102,7 @@ def _revisions(newest: list[WorkingMemoryRevision], current: int, mask: Any) -> 
                 revision.source,
                 author,
                 revision.created_at,
-                difference(mask(before), mask(revision.content)),
+                difference(mask_document(before, mask), mask_document(revision.content, mask)),
                 revision.version == current,
             )
         )
@@ -127,7 +128,7 @@ def preview(request: HttpRequest, row: WorkingMemory, *, back: str) -> dict[str,
     text = request.POST.get("content", "").replace("\r\n", "\n")
     return {
         "preview": render(_as_markdown(text)[:100_000]),
-        "lines": difference(access.mask_of(request.user)(row.content), text),
+        "lines": difference(mask_document(row.content, access.mask_of(request.user)), text),
         "text": text,
         "version": request.POST.get("version", ""),
         "action": request.path,
@@ -161,7 +162,7 @@ def _wanted(request: HttpRequest, row: WorkingMemory) -> tuple[str | None, str]:
     if not access.may(request.user, "view_personal_data"):
         # What this person saw was masked: saving it would write the mask over the data.
         mask = access.mask_of(request.user)
-        if mask(row.content) != row.content:
+        if mask_document(row.content, mask) != row.content:
             raise PermissionDenied(_("Masked text cannot be edited."))
     return request.POST.get("content", "").replace("\r\n", "\n"), "admin"
 

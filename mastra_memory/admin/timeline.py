@@ -15,14 +15,13 @@ from django.utils.translation import ngettext
 from mastra_memory import pieces
 from mastra_memory.admin.markdown import harmless, render
 from mastra_memory.models import Message, ReviewNote
-from mastra_memory.redaction import Mask, masked_json
+from mastra_memory.redaction import Mask, mask_beginning, masked_json
+from mastra_memory.review.masked_files import PICTURES
 
 FOLDED, RENDERED, SHOWN = 3_000, 20_000, 4_000
 """Longer texts are folded; still longer ones are not rendered, and begin with so much."""
 LONGEST_JSON = 20_000
 GAP = timedelta(hours=1)
-RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
-"""Pictures that are shown; anything else is a download."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +160,8 @@ def _block(piece: Other, lens: Lens) -> Block:
             safe = address if _is_link(address, lens.mask) else ""
             return Block(kind="source", text=lens.mask(title) or _("source"), address=safe)
         case pieces.Unknown(kind, value):
-            return Block(kind="json", name=kind, text=pretty(value, lens.mask))
+            name = mask_beginning(kind, lens.mask, 200)
+            return Block(kind="json", name=name, text=pretty(value, lens.mask))
 
 
 def _text(text: str, index: int) -> Block:
@@ -174,7 +174,7 @@ def _tool(call: pieces.ToolCall, mask: Mask) -> Block:
     done = call.state == pieces.DONE
     return Block(
         kind="tool",
-        name=harmless(call.name[:200]),
+        name=harmless(mask_beginning(call.name, mask, 200)),
         state=call.state,
         args=pretty(call.args, mask),
         result=pretty(call.result, mask) if done else "",
@@ -187,14 +187,14 @@ def _file(piece: pieces.File, lens: Lens) -> Block:
     """Held files come from a page of ours; links stay links, but for this site's own pictures."""
     own = piece.address.startswith(tuple(lens.shown_paths)) if piece.address else False
     is_link = own or _is_link(piece.address, lens.mask)
-    held_image = not piece.address and piece.mime_type.lower() in RASTER
+    held_image = not piece.address and piece.mime_type.lower() in PICTURES
     return Block(
         kind="file",
         index=piece.index,
         name=harmless(lens.mask(piece.name))[:200] or _("file"),
         mime_type=piece.mime_type[:100],
         address=piece.address if is_link else "",
-        text="" if is_link or not piece.address else harmless(lens.mask(piece.address[:300])),
+        text="" if is_link else harmless(mask_beginning(piece.address, lens.mask, 300)),
         size=piece.size,
         is_image=held_image or (own and piece.mime_type.startswith("image/")),
     )

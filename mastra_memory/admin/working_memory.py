@@ -16,6 +16,7 @@ from mastra_memory.admin.base import ReadOnlyAdmin
 from mastra_memory.admin.changelist import BoundedPaginator
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.models import WorkingMemory
+from mastra_memory.redaction import mask_beginning
 
 PREVIEW = "admin/mastra_memory/thread/memory_edit.html"
 
@@ -48,7 +49,7 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
 
         @admin.display(description=_("text"))
         def beginning(row: WorkingMemory) -> str:
-            return harmless(mask(row.content[:2_000]))[:120]
+            return harmless(mask_beginning(row.content, mask, 120))
 
         return [name, "scope", beginning, "version", "updated_at"]
 

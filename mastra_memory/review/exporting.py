@@ -15,6 +15,7 @@ from mastra_memory.exporters import jsonl, markdown, spreadsheet
 from mastra_memory.exporters.output import Write
 from mastra_memory.exporters.selection import Selection
 from mastra_memory.models import ExportJob, Message, Thread
+from mastra_memory.review import masked_files
 
 SMALL = 2_000
 """So many messages are exported while one waits."""
@@ -166,10 +167,13 @@ def _masking(job: ExportJob, write: Callable[[bytes], object]) -> Write:
     if not job.masked or mask is redaction.as_is:
         return write
     if job.format == ExportJob.Format.JSONL:
-        return lambda data: write(
-            b"".join(
-                orjson.dumps(redaction.masked_json(jsontext.loads(line), mask)) + b"\n"
-                for line in data.splitlines()
-            )
-        )
+        return lambda data: write(b"".join(_masked_line(line, mask) for line in data.splitlines()))
     return lambda data: write(mask(data.decode()).encode())
+
+
+def _masked_line(line: bytes, mask: redaction.Mask) -> bytes:
+    """Return a line of JSON with its values and the files of a message masked."""
+    value = jsontext.loads(line)
+    masked = redaction.masked_json(value, mask)
+    masked_files.mask_held_files(value.get("content"), masked.get("content"), mask)
+    return orjson.dumps(masked) + b"\n"

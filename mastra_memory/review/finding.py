@@ -1,7 +1,7 @@
 """Find threads by words, and what the list shows of each thread."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
@@ -9,6 +9,8 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Func, QuerySet,
 
 from mastra_memory import conf, jsontext, searchable, sql
 from mastra_memory.models import Message, Thread
+from mastra_memory.redaction import MAX_MATCH, Mask, as_is, mask_beginning
+from mastra_memory.review import masked_search
 from mastra_memory.search import query, searching, snippet
 from mastra_memory.search.scope import SearchScope
 
@@ -24,6 +26,9 @@ NEAREST = 25
 _SIGNS = re.compile(r"[|`]+|-{3,}|(?m:^#{1,6} |^> )")
 COUNT_LIMIT = 1_000
 """Messages of a thread are counted up to here."""
+PREVIEW_LENGTH = 200
+READ_FOR_PREVIEW = PREVIEW_LENGTH + 2 * MAX_MATCH
+"""Characters that are read, so that a value at the end of the preview is masked as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +41,16 @@ class Found:
     """True when the words are so common that only the newest threads were looked through."""
 
 
-def find_by_words(threads: QuerySet[Thread], words: str) -> Found:
-    """Threads that hold all the words in a message or the title; one named by its id is first."""
+def find_by_words(threads: QuerySet[Thread], words: str, mask: Mask = as_is) -> Found:
+    """Return threads with all the words in a message or the title; one named by its id is first.
+
+    Words are found only where `mask` leaves them readable.
+    """
     common = _estimate(words) > COMMON
     hits = _in_newest(threads, words) if common else _everywhere(threads, words)
     named = threads.filter(pk__in=[words.strip(), *_owner_of_message(words.strip())])
-    first = [*named.values_list("pk", flat=True), *_titled(threads, words)]
+    first = [*named.values_list("pk", flat=True), *_titled(threads, words, mask)]
+    hits = _readable_hits(hits, words, mask)
     by_thread: dict[str, str | None] = dict.fromkeys(first)
     for thread_id, message_id in hits:
         if by_thread.get(thread_id) is None:
@@ -72,12 +81,25 @@ def _owner_of_message(message_id: str) -> list[str]:
     return [found] if found else []
 
 
-def _titled(threads: QuerySet[Thread], words: str) -> list[str]:
+def _titled(threads: QuerySet[Thread], words: str, mask: Mask) -> list[str]:
     holds = Func(Value("simple"), F("title"), function="mastra_memory_words")
     # Without an order: with one, all titles would be read from the newest on.
     found = threads.filter(match(holds, words, "simple")).order_by()
-    newest = sorted(found.values_list("updated_at", "pk")[:TITLED], reverse=True)
-    return [pk for _moment, pk in newest]
+    newest = sorted(found.values_list("updated_at", "pk", "title")[:TITLED], reverse=True)
+    titles = {pk: title for _moment, pk, title in newest}
+    readable = masked_search.list_readable(titles, words, "simple", mask)
+    return [pk for pk in titles if pk in readable]
+
+
+def _readable_hits(
+    hits: Sequence[tuple[str, str]], words: str, mask: Mask
+) -> list[tuple[str, str]]:
+    """Return the hits whose words are found in the masked text as well."""
+    language = conf.app_settings().SEARCH_LANGUAGE
+    readable = masked_search.list_readable_messages(
+        [message_id for _thread_id, message_id in hits], words, language, mask
+    )
+    return [hit for hit in hits if hit[1] in readable]
 
 
 def _matching(words: str) -> QuerySet[Message]:
@@ -126,10 +148,12 @@ def _in_newest(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
     )
 
 
-def passages(message_ids: Sequence[str], words: str, mask: Callable[[str], str]) -> dict[str, str]:
+def passages(message_ids: Sequence[str], words: str, mask: Mask) -> dict[str, str]:
     """Of each message the part that holds the words: escaped HTML with `<mark>` around them."""
     messages = Message.objects.filter(pk__in=message_ids).values_list("pk", "text")
-    texts = {pk: _plain(mask(text[: snippet.MAX_CHARACTERS])) for pk, text in messages}
+    texts = {
+        pk: _plain(mask_beginning(text, mask, snippet.MAX_CHARACTERS)) for pk, text in messages
+    }
     return snippet.mark(texts, query.read(words))
 
 
@@ -149,16 +173,25 @@ class Glance:
     """The beginning of the newest message that says something."""
 
 
-def glance(thread_ids: Sequence[str]) -> dict[str, Glance]:
-    """Message count and newest words of each thread, in one statement."""
+def glance(thread_ids: Sequence[str], mask: Mask = as_is) -> dict[str, Glance]:
+    """Return message count and newest words of each thread, masked, in one statement."""
     found = sql.rows(
         """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, '')
         FROM unnest(%s::text[]) AS t (id)
         CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT FROM mastra_memory_message
             WHERE thread_id = t.id LIMIT %s) AS few) AS c
-        LEFT JOIN LATERAL (SELECT role, left(text, 200) AS text FROM mastra_memory_message
+        LEFT JOIN LATERAL (SELECT role, left(text, %s) AS text FROM mastra_memory_message
             WHERE thread_id = t.id AND text <> ''
             ORDER BY created_at DESC, sequence DESC LIMIT 1) AS p ON TRUE""",
-        [list(thread_ids), COUNT_LIMIT],
+        [list(thread_ids), COUNT_LIMIT, READ_FOR_PREVIEW],
     )
-    return {pk: Glance(n, role, _plain(text)) for pk, n, role, text in found}
+    return {
+        pk: Glance(
+            n,
+            role,
+            mask_beginning(
+                _plain(text), mask, PREVIEW_LENGTH, is_cut=len(text) == READ_FOR_PREVIEW
+            ),
+        )
+        for pk, n, role, text in found
+    }

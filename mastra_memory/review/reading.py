@@ -9,6 +9,8 @@ from django.db.models import F, Q, QuerySet
 from mastra_memory import searchable
 from mastra_memory.choices import MessageSelection
 from mastra_memory.models import Message, ReviewNote
+from mastra_memory.redaction import Mask, as_is
+from mastra_memory.review import masked_search
 from mastra_memory.review.filters import HasFailedTool
 from mastra_memory.review.finding import match
 
@@ -97,10 +99,12 @@ def list_failed(thread_id: str) -> list[str]:
     return _ids(Message.objects.filter(HasFailedTool(), thread_id=thread_id))
 
 
-def list_matching(thread_id: str, words: str, language: str) -> list[str]:
-    """Messages that hold all the words, in the order of time."""
+def list_matching(thread_id: str, words: str, language: str, mask: Mask = as_is) -> list[str]:
+    """Return the messages with all the words, where `mask` leaves them readable, by time."""
     searchable.write_pending()
-    return _ids(Message.objects.filter(match(F("search"), words, language), thread_id=thread_id))
+    found = _ids(Message.objects.filter(match(F("search"), words, language), thread_id=thread_id))
+    readable = masked_search.list_readable_messages(found, words, language, mask)
+    return [pk for pk in found if pk in readable]
 
 
 def _ids(messages: QuerySet[Message], limit: int = 500) -> list[str]:

@@ -9,10 +9,19 @@ from pytest_django import Settings
 
 from mastra_memory.embedding import indexing
 from mastra_memory.memory import Memory
-from mastra_memory.models import Review, ReviewNote, Thread, WorkingMemory
+from mastra_memory.models import (
+    Criterion,
+    Review,
+    ReviewNote,
+    Score,
+    Tag,
+    Thread,
+    ThreadTag,
+    WorkingMemory,
+)
 from mastra_memory.working_memory import save_for_resource, save_for_thread
 from tests.admin.conftest import SignIn
-from tests.admin.pages import LIST, do, page_of, text_of
+from tests.admin.pages import LIST, do, page_of, text_of, user_of
 from tests.factories import a_message, make_record, make_thread, save
 
 pytestmark = pytest.mark.django_db
@@ -199,3 +208,22 @@ class TestHook:
         a_talk("bob")
         Review.objects.create(thread_id="secret", status="resolved")
         assert "0 conversations begun" in text_of(admin.get(f"{LIST}team/"))
+
+    @pytest.mark.parametrize("model", [Tag, Criterion])
+    def test_delete__names_no_related_thread(self, admin: Client, model: Any) -> None:
+        thread_id = a_talk("bob")
+        tag, criterion = Tag.objects.create(name="late"), Criterion.objects.create(name="Tone")
+        ThreadTag.objects.create(thread_id=thread_id, tag=tag)
+        user = user_of(admin)
+        Score.objects.create(
+            thread_id=thread_id, criterion=criterion, author=user, answer="yes", share=1
+        )
+        row = model.objects.get()
+        base = f"/admin/mastra_memory/{model._meta.model_name}/"
+        bulk = {"action": "delete_selected", "_selected_action": [row.pk]}
+        for response in (admin.get(f"{base}{row.pk}/delete/"), admin.post(base, bulk)):
+            page = text_of(response)
+            assert "secret" not in page and "Talk of bob" not in page
+            assert f"{row}" in page and ": 1" in page, "the related row is counted"
+        admin.post(f"{base}{row.pk}/delete/", {"post": "yes"})
+        assert not model.objects.exists()

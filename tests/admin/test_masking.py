@@ -1,5 +1,7 @@
 """Personal data is masked for people without the right to see it, on every page."""
 
+import json
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
@@ -115,3 +117,122 @@ def test_edit__what_is_masked_says_why_it_cannot_be_edited(sign_in: SignIn) -> N
 
 def leaks_of(response: Any) -> list[str]:
     return [secret for secret in SECRETS if secret in response.content.decode()]
+
+
+def test_pages__mask_numbers_and_escapes(sign_in: SignIn) -> None:
+    client = sign_in("ana", "view_thread", "view_workingmemory")
+    thread = make_thread("alice", metadata={"card": 4111111111111111})
+    call = {"state": "result", "toolName": SECRETS[0], "args": {"n": 4111111111111111}}
+    parts = [{"type": "tool-invocation", "toolInvocation": call}, {"type": SECRETS[0]}]
+    save([a_message(thread, "m1", content={"format": 2, "parts": parts})])
+    save_for_resource("alice", '{"mail": "anna\\u0040example.com"}', source="agent")
+    page = client.get(page_of(thread.id)).content.decode()
+    for secret in ("4111111111111111", "anna@example.com", "anna\\u0040example.com"):
+        assert secret not in page
+    assert page.count("[card]") == 2 and page.count("[email]") >= 3
+
+
+def test_list__previews_are_masked_before_they_are_cut(reviewer: Client) -> None:
+    for number in range(186, 201):
+        thread = make_thread(f"r{number}")
+        save([a_message(thread, text="x" * number + " anna@example.com")])
+    page = reviewer.get(f"{LIST}?all=1").content.decode()
+    assert page.count("xxx") >= 15 and "anna" not in page
+
+
+FILES = [
+    ("text/plain", ALL.encode()),
+    ("text/csv", f"\ufeffname;mail\nZoë;{ALL}".encode()),
+    ("text/plain", f"Zoë {ALL}".encode("latin-1")),
+    ("application/octet-stream", ALL.encode("utf-16")),
+    ("application/json", b'{"mail": "anna\\u0040example.com", "card": 4111111111111111}'),
+    ("image/png", ALL.encode()),
+    ("image/svg+xml", f"<svg><text>{ALL}</text></svg>".encode()),
+]
+
+
+def a_file(mime_type: str, data: bytes) -> str:
+    """A message with the file; the address of the file."""
+    thread = make_thread("alice", "files")
+    uri = f"data:{mime_type};base64,{b64encode(data).decode()}"
+    part = {"type": "file", "mimeType": mime_type, "data": uri, "filename": f"{SECRETS[0]}.txt"}
+    [message] = save([a_message(thread, content={"format": 2, "parts": [part]})])
+    return f"{LIST}{thread.id}/file/{message.sequence}/0/"
+
+
+@pytest.mark.parametrize(("mime_type", "data"), FILES)
+def test_file__a_text_is_masked(
+    reviewer: Client, admin: Client, mime_type: str, data: bytes
+) -> None:
+    address = a_file(mime_type, data)
+    assert admin.get(address).content == data
+    response = reviewer.get(address)
+    text = response.content.decode("utf-16" if response.content[:2] == b"\xff\xfe" else "latin-1")
+    for secret in [*SECRETS, "4111111111111111", "u0040"]:
+        assert secret not in text and secret not in str(response.headers)
+    assert "[email]" in text and "[card]" in text
+    assert response["Content-Type"] == "application/octet-stream"
+
+
+@pytest.mark.parametrize("data", [b"%PDF-1.7 \xff\xfe\x00", ALL.encode("utf-16-le"), b"\x00\xff"])
+def test_file__what_cannot_be_masked_is_refused(
+    reviewer: Client, admin: Client, data: bytes
+) -> None:
+    address = a_file("application/pdf", data)
+    assert admin.get(address).content == data
+    assert reviewer.get(address).status_code == 403
+
+
+@pytest.mark.parametrize(("mime_type", "data"), [*FILES, ("application/pdf", b"\xff\x00 a")])
+def test_export__masks_files(sign_in: SignIn, mime_type: str, data: bytes) -> None:
+    a_file(mime_type, data)
+    client = sign_in("exporter", "view_thread", "export_thread")
+    exported = client.post(f"{LIST}files/export/", {"format": "jsonl"}).content
+    messages = [line for line in map(json.loads, exported.splitlines()) if "content" in line]
+    [part] = messages[0]["content"]["parts"]
+    if mime_type == "application/pdf":
+        assert part["data"] == "[hidden]"
+        return
+    held = b64decode(part["data"].partition(",")[2])
+    assert held != data and b"[email]" in held.replace(b"\0", b"")
+
+
+PROBES = [
+    "anna",
+    "anna example",
+    '"anna@example"',
+    "anna or email",
+    '"with and"',
+    "601",
+    "talk -anna",
+    "anna -nothing",
+    "anna@example.com",
+    "4111 1111 1111 1111",
+]
+"""Queries that match only what is masked."""
+
+
+@pytest.mark.parametrize("query", PROBES)
+def test_search__does_not_tell_what_is_masked(reviewer: Client, query: str) -> None:
+    thread = make_thread("alice", title=f"Talk with {ALL}")
+    save([a_message(thread, text=f"hello with {ALL}")])
+    page = text_of(reviewer.get(LIST, {"q": query}))
+    assert "0 conversations" in page, page
+    found = reviewer.get(page_of(thread.id, find=query)).context["timeline"].found
+    assert found == 0
+
+
+def test_search__finds_words_beside_what_is_masked(reviewer: Client, admin: Client) -> None:
+    thread = make_thread("alice", title=f"Talk with {ALL}")
+    save([a_message(thread, text=f"hello {ALL}")])
+    for query in ("hello", "talk", "hello or anna"):
+        assert "1 conversation" in text_of(reviewer.get(LIST, {"q": query})), query
+    assert "1 conversation" in text_of(admin.get(LIST, {"q": "anna"}))
+
+
+@pytest.mark.parametrize("query", [f"mail={SECRETS[0]}", "card=4111111111111111"])
+def test_filter__does_not_tell_what_is_masked(reviewer: Client, admin: Client, query: str) -> None:
+    make_thread("alice", metadata={"mail": SECRETS[0], "card": 4111111111111111})
+    page = text_of(reviewer.get(LIST, {"metadata": query}))
+    assert "0 conversations" in page and "You cannot search for personal data" in page
+    assert "1 conversation" in text_of(admin.get(LIST, {"metadata": query}))

@@ -1,0 +1,82 @@
+"""Mask personal data in files that messages hold."""
+
+import codecs
+from collections.abc import Mapping
+from typing import Any
+
+from mastra_memory import jsontext, pieces
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.redaction import Mask, as_is, masked_json
+
+HIDDEN = "[hidden]"
+"""Stands in an export for a file that cannot be masked."""
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+"""Types that are shown as they are: no pattern can read a picture."""
+
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def mask_file(data: bytes, mime_type: str, mask: Mask) -> bytes | None:
+    """Return the file masked, or None if it is neither a text nor a picture.
+
+    The bytes decide whether it is a text, since senders choose the type.
+    """
+    if mask is as_is:
+        return data
+    decoded = _decode(data, mime_type)
+    if decoded is None:
+        return data if mime_type.lower() in PICTURES else None
+    text, encoding = decoded
+    return mask_document(text, mask).encode(encoding, errors="replace")
+
+
+def _decode(data: bytes, mime_type: str) -> tuple[str, str] | None:
+    """Return the text and its encoding, or None if it is not a text."""
+    encodings = ["utf-16"] if data.startswith(_UTF_16) else ["utf-8"]
+    if mime_type.lower().startswith("text/"):
+        encodings.append("latin-1")
+    for encoding in encodings:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        # A NUL says that it is binary, or a text in an encoding that is not announced.
+        return None if "\x00" in text else (text, encoding)
+    return None
+
+
+def mask_document(text: str, mask: Mask) -> str:
+    """Return the text masked. In JSON, values are masked as they read, not as they are escaped."""
+    if text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
+        try:
+            value = jsontext.loads(text.lstrip("\ufeff").encode())
+        except InvalidInput:
+            return mask(text)
+        masked = masked_json(value, mask)
+        return text if masked == value else jsontext.dumps(masked)
+    return mask(text)
+
+
+def mask_held_files(content: Any, masked: Any, mask: Mask) -> None:
+    """Mask the files that `content` holds, in its copy `masked`.
+
+    `masked` is `content` after `masked_json`, which cannot read what is encoded in base64.
+    """
+    parts = content.get("parts") if isinstance(content, Mapping) else None
+    if not isinstance(parts, list):
+        return
+    for index, part in enumerate(parts):
+        if not isinstance(part, Mapping) or part.get("type") not in ("file", "image"):
+            continue
+        found = pieces.file_bytes(content, index)
+        if found is None:
+            continue
+        data, mime_type, _name = found
+        masked_data = mask_file(data, mime_type, mask)
+        field = pieces.file_field(part)
+        if masked_data is None:
+            masked["parts"][index][field] = HIDDEN
+        elif masked_data != data:
+            masked["parts"][index][field] = pieces.data_uri(masked_data, mime_type)
+        else:
+            masked["parts"][index][field] = part[field]
