@@ -6,13 +6,11 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db.backends.postgresql.base import ServerBindingCursor
-from psycopg import adapters, postgres
+from psycopg import Cursor, adapters, postgres
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from mastra_memory.exceptions import InvalidInput, Issue
-from mastra_memory.prepared import PreparedCursor, can_ask
 
 LATER = "greatest(clock_timestamp()::timestamptz(3), updated_at + interval '1 millisecond')"
 """A thread's new `updated_at`, always later than the old one."""
@@ -89,24 +87,21 @@ def row(statement: str, params: Params = ()) -> Row | None:
 
 
 def hot_rows(statement: str, params: Params = ()) -> list[Row]:
-    """The same as `rows`, for a statement whose text is sent again and again.
+    """Run a statement whose text is sent again and again, and return all its rows.
 
-    Its parameters are bound by the server, which then plans it once a connection, if the database
-    settings allow prepared statements (`OPTIONS: {"prepare_threshold": n}`; Django's default does
-    not, for the sake of connection poolers).
+    Unlike Django's default cursor, psycopg's own one lets the server bind the parameters, so that
+    a connection plans the statement once. It does so where the database settings allow prepared
+    statements (`OPTIONS: {"prepare_threshold": n}`); Django's default does not allow them, because
+    not every connection pooler supports them.
     """
-    database = connections[DEFAULT_DB_ALIAS]  # once: looking it up is dear here
+    database = connections[DEFAULT_DB_ALIAS]  # looked up once: it is slow on this hot path
     database.close_if_health_check_failed()
     database.ensure_connection()
-    if not database.queries_logged and can_ask(database.connection):
-        prepared: Any = PreparedCursor(database.connection)
-        database.make_cursor(prepared).execute(statement, params)
-        rows: list[Row] = prepared.rows
-        return rows
-    bound_by_server: Any = ServerBindingCursor  # untyped: a cursor of psycopg
-    with bound_by_server(database.connection) as bare:
-        wrap = database.make_debug_cursor if database.queries_logged else database.make_cursor
-        cursor = wrap(bare)
+    wrap = database.make_debug_cursor if database.queries_logged else database.make_cursor
+    # Binding on the server for all of Django (OPTIONS: {"server_side_binding": True}) would change
+    # how the ORM's statements are typed, in a host project's own apps too.
+    own_cursor: Any = Cursor(database.connection)
+    with wrap(own_cursor) as cursor:
         cursor.execute(statement, params)
         return cursor.fetchall()
 
