@@ -5,13 +5,10 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import celeryd_init
-from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 WORKER_CONNECT_TIMEOUT = 4.0
-
-TRANSPORT_ALIASES["filesystem"] = "project.file_queue:Transport"
 
 app = Celery("project")
 app.config_from_object("django.conf:settings", namespace="CELERY")

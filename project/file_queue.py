@@ -1,64 +1,103 @@
-"""The file-system broker, mended: a message is there whole or not at all; a broken one is dropped.
+"""kombu's file-system broker with whole messages, and with files set aside that are none.
 
-kombu's own writes a message where workers look for it, byte by byte: one that is read too early,
-or was cut off by a full disk or a kill, ends the worker that finds it.
+kombu's own transport writes a message byte by byte where workers look for it. A file that is read
+too early, was cut off by a full disk, or holds something else ends the worker that reads it.
 """
 
 import logging
 import time
 import uuid
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 from kombu.exceptions import ChannelError
 from kombu.transport import filesystem
-from kombu.utils.json import dumps
+from kombu.utils.json import dumps, loads
 
 logger = logging.getLogger(__name__)
 
+REJECTED_FOLDER = "rejected"
+"""Files that hold no message are moved there, next to the folder of the messages."""
+
 
 class Channel(filesystem.Channel):
-    """Reads and writes what kombu's does."""
+    """Reads and writes the same files as kombu's channel."""
 
     def _put(  # type: ignore[override]  # as kombu itself does
         self, queue: str, payload: dict[str, Any], **kwargs: Any
     ) -> None:
         folder = Path(self.data_folder_out)
         name = f"{round(time.monotonic() * 1000)}_{uuid.uuid4()}"
-        unseen = folder / f".{name}.part"
+        unfinished = folder / f".{name}.part"
         try:
-            unseen.write_text(dumps(payload), encoding="utf-8")
-            unseen.rename(folder / f"{name}.{queue}.msg")
+            unfinished.write_text(dumps(payload), encoding="utf-8")
+            unfinished.rename(folder / f"{name}.{queue}.msg")
         except OSError as error:
-            unseen.unlink(missing_ok=True)
-            raise ChannelError(f"No message can be put into {folder}: {error}") from error
+            unfinished.unlink(missing_ok=True)
+            raise ChannelError(f"Cannot write a message to {folder}: {error}") from error
 
-    def _get(self, queue: str, timeout: float | None = None) -> Any:
-        """The next message; `queue.Empty` without one. What is no message is dropped."""
-        while True:
+    def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:
+        """Remove the oldest message of a queue and return it. Raise `queue.Empty` without one."""
+        folder = Path(self.data_folder_in)
+        for path in sorted(folder.glob(f"*.{queue}.msg")):
+            if path.name.partition(".")[2] != f"{queue}.msg":
+                continue
+            claimed = folder / f".{path.name}.taken"
             try:
-                return super()._get(queue)
-            except ValueError as error:
-                logger.warning(
-                    "A message that cannot be read was dropped (%s)", type(error).__name__
-                )
+                path.rename(claimed)
+            except OSError:  # another worker was faster
+                continue
+            try:
+                payload = self._read_message(claimed)
+            except Exception as error:  # noqa: BLE001  # no file may end the worker
+                self._reject(claimed, path.name, error)
+                continue
+            claimed.unlink(missing_ok=True)
+            return payload
+        raise Empty
+
+    def _read_message(self, path: Path) -> dict[str, Any]:
+        """Return the message in a file. Raise some exception if it holds none."""
+        payload = loads(path.read_text(encoding="utf-8"))
+        if not isinstance(payload, dict):
+            raise TypeError("not a JSON object")
+        # What kombu does with a message next, outside of any try block.
+        message = self.Message(payload, channel=self)
+        if not isinstance(message.delivery_tag, str):
+            raise TypeError("delivery_tag is not a string")
+        if not isinstance(message.delivery_info, dict) or not isinstance(message.headers, dict):
+            raise TypeError("delivery_info and headers must be JSON objects")
+        return payload
+
+    def _reject(self, path: Path, name: str, error: Exception) -> None:
+        """Move a file that holds no message out of the queue, and log it without its content."""
+        rejected = Path(self.data_folder_in).parent / REJECTED_FOLDER / name
+        try:
+            rejected.parent.mkdir(exist_ok=True)
+            path.rename(rejected)
+        except OSError as failure:
+            logger.warning("%s holds no message and cannot be moved: %s", path, failure)
+            return
+        kind = type(error).__name__
+        logger.warning("A file in the queue holds no message (%s); moved to %s", kind, rejected)
 
     def get_table(self, exchange: str) -> Any:
-        """The queues of an exchange; none while its file is half written."""
+        """Return the queues of an exchange; none if its file cannot be read."""
         try:
             return super().get_table(exchange)
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):
             return []
 
     def _queue_bind(self, exchange: str, *binding: Any) -> None:
         try:
             super()._queue_bind(exchange, *binding)
-        except ValueError:  # whoever wrote it was cut off
+        except (ValueError, TypeError, RecursionError):  # cut off while it was written, or broken
             (Path(self.control_folder) / f"{exchange}.exchange").unlink(missing_ok=True)
             super()._queue_bind(exchange, *binding)
 
 
 class Transport(filesystem.Transport):
-    """kombu's, with these channels."""
+    """kombu's transport with these channels."""
 
     Channel = Channel

@@ -164,6 +164,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 if CELERY_BROKER_URL.startswith("filesystem:"):
     _queue = VAR_DIR / "queue"
+    CELERY_BROKER_TRANSPORT = "project.file_queue:Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
         "data_folder_in": str(_queue / "messages"),
         "data_folder_out": str(_queue / "messages"),

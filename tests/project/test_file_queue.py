@@ -1,4 +1,4 @@
-"""The broker made of files: nobody sees half a message, and no rubbish stops a worker."""
+"""The file-system broker: messages are whole, and other files are set aside."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,11 +31,17 @@ def channel(tmp_path: Path) -> Iterator[Any]:
         yield open_one.channel()
 
 
-def taken(channel: Any) -> Iterator[Any]:
-    """All messages that are there now."""
+def message(number: int, **more: Any) -> dict[str, Any]:
+    """Return a message as kombu stores it."""
+    properties = {"delivery_tag": f"tag {number}", "delivery_info": {"exchange": QUEUE}}
+    return {"body": "", "headers": {"number": number}, "properties": properties, **more}
+
+
+def received(channel: Any) -> Iterator[int]:
+    """Yield the numbers of all messages in the queue, and remove them."""
     while True:
         try:
-            yield channel._get(QUEUE)
+            yield channel._get(QUEUE)["headers"]["number"]
         except Empty:
             return
 
@@ -49,31 +55,65 @@ def test_put__a_reader_at_the_same_moment_sees_whole_messages(tmp_path: Path) ->
         with connection(tmp_path) as mine:
             channel: Any = mine.channel()
             for number in range(200):
-                channel._put(QUEUE, {"number": number, "filling": "x" * 20_000})
+                channel._put(QUEUE, message(number, filling="x" * 20_000))
 
     with ThreadPoolExecutor(2) as pool, connection(tmp_path) as reading:
         writers = pool.map(write, range(2))
         numbers: list[int] = []
         while len(numbers) < 400:
-            numbers += [message["number"] for message in taken(reading.channel())]
+            numbers += received(reading.channel())
         assert list(writers) == [None, None]
     assert sorted(numbers) == sorted(list(range(200)) * 2)
     assert list((tmp_path / "messages").iterdir()) == []
 
 
-@pytest.mark.parametrize("rubbish", [b"", b'{"body": "cut o', b"\x00" * 50, b"\xff\xfe"])
-def test_get__what_is_no_message_is_dropped(channel: Any, tmp_path: Path, rubbish: bytes) -> None:
-    (tmp_path / "messages" / f"0_cut.{QUEUE}.msg").write_bytes(rubbish)
-    channel._put(QUEUE, {"a": 1})
-    assert list(taken(channel)) == [{"a": 1}]
-    assert list((tmp_path / "messages").iterdir()) == []
+JUNK = [b"", b'{"body": "cut o', b"\x00" * 50, b"\xff\xfe", b"[" * 100_000]
+JUNK += [b"null", b"[]", b"{}", b'"x"', b"7", b'{"properties": 1}', b'{"properties": {}}']
+JUNK += [b'{"properties": {"delivery_tag": []}}', b'{"__type__": "x", "__value__": 1}']
+JUNK += [b'{"properties": {"delivery_tag": "a", "delivery_info": "b"}}']
+JUNK += [b'{"body": "a", "properties": {"delivery_tag": "a", "body_encoding": "base64"}}']
 
 
-@pytest.mark.parametrize("rubbish", [b"", b'[["cel'])
-def test_bind__a_half_written_exchange_is_written_anew(
-    channel: Any, tmp_path: Path, rubbish: bytes
+@pytest.mark.parametrize("junk", JUNK, ids=range(len(JUNK)))
+def test_get__a_file_that_holds_no_message_is_set_aside(
+    channel: Any, tmp_path: Path, junk: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "control" / f"{QUEUE}.exchange").write_bytes(rubbish)
+    name = f"0_junk.{QUEUE}.msg"
+    (tmp_path / "messages" / name).write_bytes(junk)
+    channel._put(QUEUE, message(1))
+    assert list(received(channel)) == [1]
+    assert list((tmp_path / "messages").iterdir()) == []
+    assert (tmp_path / "rejected" / name).read_bytes() == junk
+    (record,) = caplog.records
+    assert name in record.message and "holds no message" in record.message
+
+
+def test_get__a_folder_in_the_queue_is_set_aside(channel: Any, tmp_path: Path) -> None:
+    (tmp_path / "messages" / f"0_folder.{QUEUE}.msg").mkdir()
+    channel._put(QUEUE, message(1))
+    assert list(received(channel)) == [1]
+    assert (tmp_path / "rejected" / f"0_folder.{QUEUE}.msg").is_dir()
+
+
+def test_get__what_cannot_be_set_aside_stops_nothing(channel: Any, tmp_path: Path) -> None:
+    (tmp_path / "rejected").write_text("a file where the folder should be")
+    (tmp_path / "messages" / f"0_junk.{QUEUE}.msg").write_bytes(b"null")
+    channel._put(QUEUE, message(1))
+    assert list(received(channel)) == [1]
+
+
+def test_get__messages_of_other_queues_stay(channel: Any, tmp_path: Path) -> None:
+    channel._put("other", message(1))
+    channel._put(f"other.{QUEUE}", message(2))
+    assert list(received(channel)) == []
+    assert len(list((tmp_path / "messages").iterdir())) == 2
+
+
+@pytest.mark.parametrize("junk", [b"", b'[["cel', b"null", b'"x"', b"[1]"])
+def test_bind__a_broken_exchange_file_is_replaced(
+    channel: Any, tmp_path: Path, junk: bytes
+) -> None:
+    (tmp_path / "control" / f"{QUEUE}.exchange").write_bytes(junk)
     assert channel.get_table(QUEUE) == []
     channel._queue_bind(QUEUE, QUEUE, "", QUEUE)
     assert [entry.queue for entry in channel.get_table(QUEUE)] == [QUEUE]
