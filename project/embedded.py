@@ -24,7 +24,7 @@ from typing import Any
 
 from django.db.utils import OperationalError
 
-from project import accounts, cores, keeper
+from project import accounts, keeper
 
 SOCKET_NAME = ".s.PGSQL.5432"
 SOCKET_PATH_LIMIT = 100
@@ -81,7 +81,6 @@ def start(var_dir: Path) -> None:
     with _threads:
         if var_dir in _held and keeper.is_listening(socket_dir(var_dir) / SOCKET_NAME):
             return
-        cores.spread()  # a server that a request starts is not to stay on the request's core
         try:
             _hold(var_dir)
             with _locked(var_dir / "postgres.lock"):

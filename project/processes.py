@@ -1,4 +1,7 @@
-"""Child processes of `manage.py serve`: started together, watched, stopped together."""
+"""Child processes of `manage.py serve`: started together, restarted on failure, stopped together.
+
+`honcho` would start and stop them, but it ends everything when one process ends.
+"""
 
 import ctypes
 import os
@@ -9,106 +12,133 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from types import FrameType
 
 STOP_TIMEOUT = 20.0
-RESTARTS, WITHIN = 3, 60.0
-"""A helper that dies more often than this, in so many seconds, takes the rest along."""
+FIRST_RESTART_DELAY = 1.0
+"""Seconds before a child that ended by itself is started again. Doubled with each failure."""
+MAX_RESTART_DELAY = 30.0
+HEALTHY_AFTER = 60.0
+"""A child that ran for this many seconds counts as healthy: its failures are forgotten."""
 POLL_SECONDS = 0.2
 PR_SET_PDEATHSIG = 1
 
 
-@dataclass(frozen=True)
-class ChildDied(Exception):
-    """A child ended although nobody asked it to."""
+@dataclass
+class Child:
+    """A Python module that runs as a child process."""
 
     name: str
-    status: int
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    failures: int = 0
+    restart_at: float | None = None
+    """When it will be started again, if it has ended."""
+
+    def start(self) -> None:
+        """Start it in a session of its own.
+
+        The terminal's Ctrl-C therefore reaches the parent alone, which stops the children in order.
+        """
+        self.started_at = time.monotonic()
+        self.restart_at = None
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", *self.arguments],
+            env={**os.environ, **self.environment},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=_terminate_with_parent,
+        )
+
+    def status(self) -> int | None:
+        """Return the exit status, or None while the process runs."""
+        return self.process.poll() if self.process else None
+
+    def schedule_restart(self) -> float:
+        """Plan the next start after a failure and return the delay in seconds."""
+        now = time.monotonic()
+        if now - self.started_at >= HEALTHY_AFTER:
+            self.failures = 0
+        delay = min(MAX_RESTART_DELAY, FIRST_RESTART_DELAY * 2.0 ** min(self.failures, 10))
+        self.failures += 1
+        self.restart_at = now + delay
+        return delay
+
+    def terminate(self) -> None:
+        """Ask the process to finish its work and end."""
+        if self.process:
+            self.process.terminate()
+
+    def wait_or_kill(self, timeout: float) -> None:
+        """Wait for the process; then kill it and whatever it started and left behind."""
+        if not self.process:
+            return
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout)
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
 @dataclass
-class Family:
+class ProcessGroup:
     """Children in the order they were started. They are stopped in the reverse order."""
 
-    children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    helpers: dict[str, Callable[[], None]] = field(default_factory=dict)
-    """Children without which readers are still served, and how each is started again."""
-    restarts: list[float] = field(default_factory=list)
+    children: dict[str, Child] = field(default_factory=dict)
     stopping: bool = False
 
-    def start_helper(
-        self, name: str, arguments: Sequence[str], environment: Mapping[str, str]
-    ) -> None:
-        """Start a child that is started again when it dies: what it had begun, it finds again."""
-        self.helpers[name] = partial(self.start, name, arguments, environment)
-        self.helpers[name]()
-
     def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start a Python module as a child, in a session of its own.
-
-        The terminal's Ctrl-C therefore reaches us alone, and we tell the children in good order.
-        """
-        self.children[name] = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=_die_with_parent,
-        )
+        """Start a Python module as a child."""
+        self.children[name] = Child(name, arguments, environment)
+        self.children[name].start()
 
     def stop_on_signals(self) -> None:
         """Make Ctrl-C, SIGTERM and a closed terminal end `watch`."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._note_stop)
+            signal.signal(number, self._request_stop)
 
-    def watch(self, tell: Callable[[str], object]) -> None:
-        """Return when asked to stop; raise `ChildDied` when a child ends by itself for good."""
+    def watch(self, report: Callable[[str], object]) -> None:
+        """Restart children that end by themselves; return when asked to stop."""
         while not self.stopping:
-            try:
-                self.check()
-            except ChildDied as death:
-                self._start_again(death, tell)
+            self.restart_failed(report)
             time.sleep(POLL_SECONDS)
 
-    def _start_again(self, death: ChildDied, tell: Callable[[str], object]) -> None:
-        now = time.monotonic()
-        self.restarts = [moment for moment in self.restarts if now - moment < WITHIN]
-        if death.name not in self.helpers or len(self.restarts) == RESTARTS:
-            raise death
-        self.restarts.append(now)
-        tell(f"The {death.name} ended by itself (status {death.status}) and is started again.")
-        _kill_group(self.children[death.name])
-        self.helpers[death.name]()
+    def restart_failed(self, report: Callable[[str], object]) -> None:
+        """Start again the children that have ended and whose delay is over.
 
-    def check(self) -> None:
-        """Raise `ChildDied` if a child has ended."""
-        for name, child in self.children.items():
-            if (status := child.poll()) is not None:
-                raise ChildDied(name, status)
+        The delay doubles with every failure: a child that cannot start must neither take the
+        others along nor keep a processor busy with its attempts.
+        """
+        for child in self.children.values():
+            status = child.status()
+            if status is None:
+                continue
+            if child.restart_at is None:
+                child.wait_or_kill(0)
+                delay = child.schedule_restart()
+                report(
+                    f"The {child.name} ended by itself (status {status}). "
+                    f"It is started again in {delay:g} s."
+                )
+            elif time.monotonic() >= child.restart_at:
+                child.start()
 
     def stop(self) -> None:
         """Ask every child to finish its work; after `STOP_TIMEOUT` seconds, kill what is left."""
-        give_up = time.monotonic() + STOP_TIMEOUT
-        for child in reversed(self.children.values()):
+        deadline = time.monotonic() + STOP_TIMEOUT
+        children = list(reversed(self.children.values()))
+        for child in children:
             child.terminate()
-        for child in reversed(self.children.values()):
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(max(0.0, give_up - time.monotonic()))
-            _kill_group(child)
+        for child in children:
+            child.wait_or_kill(max(0.0, deadline - time.monotonic()))
 
-    def _note_stop(self, number: int, frame: FrameType | None) -> None:
+    def _request_stop(self, number: int, frame: FrameType | None) -> None:
         self.stopping = True
 
 
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child and what it started: a child that was killed could not end those itself."""
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _die_with_parent() -> None:
-    """On Linux, let the child be told to stop even when we are killed without a chance to."""
+def _terminate_with_parent() -> None:
+    """On Linux, have the child terminated even when the parent is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

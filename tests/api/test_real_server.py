@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from mastra_memory.models import Message, Thread
+from project.rsgi import MAX_ANONYMOUS_BODY
 from tests.factories import a_message, make_thread
 from tests.real_server import RealServer, real_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 AGENT = "?agentId=a"
 LIMIT = 200_000
+JSON = "application/json"
 
 
 @pytest.fixture
@@ -59,14 +61,14 @@ def bodies_too_large(server: RealServer) -> None:
 
 
 def bodies_of_nobody(server: RealServer) -> None:
-    """A caller who is not known gets the answer before the body is there."""
-    client = server.connect()
-    client.putrequest("POST", f"/api/memory/threads{AGENT}")
-    for name, value in (("Transfer-Encoding", "chunked"), ("Content-Type", "application/json")):
-        client.putheader(name, value)
-    client.endheaders(b"1\r\n{\r\n")
-    assert client.getresponse().status == 401
-    client.close()
+    """A caller without credentials is refused, with a small body allowed at most."""
+    for size, status in ((10, 401), (MAX_ANONYMOUS_BODY + 1, 413)):
+        client = server.connect()
+        body = b'{"x":"' + b"x" * size + b'"}'
+        client.request("POST", f"/api/memory/threads{AGENT}", body, {"Content-Type": JSON})
+        answer = client.getresponse()
+        assert (answer.status, "error" in json.loads(answer.read())) == (status, True)
+        client.close()
 
 
 def paths_that_clients_send(server: RealServer) -> None:

@@ -16,12 +16,20 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, connections
 
-from project import embedded, first_run
-from project.processes import ChildDied, Family
+from project import embedded, env, first_run
+from project.processes import ProcessGroup
 
 START_TIMEOUT = 60.0
-THREADS = 4
-"""In one process: while some wait for the database, another computes."""
+WORKER_STOP_TIMEOUT = 10
+"""Seconds for a web process to finish its requests when it is stopped."""
+THREADS = 2
+"""In each web process: while one waits for the database, the other computes."""
+MAX_DEFAULT_PROCESSES = 4
+"""Web processes that are started without being asked for, however many cores there are."""
+HEADER_TIMEOUT = 10
+"""Seconds for a request's head to arrive. An idle connection is closed after as many."""
+CONNECTIONS = 4096
+"""Open connections for each web process. Slow ones cost memory and a descriptor, but no thread."""
 CELERY = ("celery", "--quiet", "-A", "project")
 WORKER = (*CELERY, "worker", "-l", "WARNING", "--without-gossip", "--without-mingle")
 BEAT = (*CELERY, "beat", "-l", "WARNING", "--pidfile=")
@@ -38,36 +46,45 @@ class Command(BaseCommand):
         """Say where to listen and with how many processes."""
         parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
         parser.add_argument("--port", type=int, default=os.environ.get("PORT") or "8000")
-        parser.add_argument("--processes", type=int, default=1, help="web server processes")
-        parser.add_argument("--threads", type=int, default=THREADS, help="threads in each of them")
+        parser.add_argument(
+            "--processes",
+            type=int,
+            default=env.number("WEB_PROCESSES", default_processes()),
+            help="web server processes (default: WEB_PROCESSES, or one for each core, at most 4)",
+        )
+        parser.add_argument(
+            "--threads",
+            type=int,
+            default=env.number("THREADS", THREADS),
+            help="threads in each of them (default: THREADS, or 2)",
+        )
         parser.add_argument("--concurrency", type=int, default=1, help="worker processes")
         parser.add_argument("--no-samples", action="store_true", help="start with no conversations")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare, start, watch, stop."""
         refuse_taken_port(options["host"], options["port"])
+        for name in ("processes", "threads", "concurrency"):
+            if options[name] < 1:
+                raise CommandError(f"--{name} must be at least 1, not {options[name]}.")
         if isinstance(sys.stdout, TextIOWrapper):  # a file or a pipe is to be told at once, too
             sys.stdout.reconfigure(line_buffering=True)
-        family = Family()
-        family.stop_on_signals()
+        group = ProcessGroup()
+        group.stop_on_signals()
         try:
             self.stdout.write("Preparing the database ...")
             with first_run.alone():
                 login = self.prepare(samples=not options["no_samples"])
             connections.close_all()
-            self.start_children(family, options)
-            if self.wait_until_ready(family, options):
+            self.start_children(group, options)
+            if self.wait_until_ready(group, options):
                 self.say_where(options, login)
-                family.watch(self.stdout.write)
+                group.watch(self.stdout.write)
                 self.stdout.write("Stopping; running tasks are finished first ...")
-        except ChildDied as death:
-            raise CommandError(
-                f"The {death.name} ended by itself (status {death.status}); everything was stopped."
-            ) from None
         except OperationalError as error:
             raise CommandError(f"The database cannot be used. {error}") from error
         finally:
-            family.stop()
+            group.stop()
             embedded.release(settings.VAR_DIR)
         self.stdout.write("Stopped.")
 
@@ -85,22 +102,25 @@ class Command(BaseCommand):
         password = first_run.create_administrator()
         return f"as {first_run.ADMINISTRATOR} with password {password} (shown only now)"
 
-    def start_children(self, family: Family, options: dict[str, Any]) -> None:
+    def start_children(self, group: ProcessGroup, options: dict[str, Any]) -> None:
         """Start worker, scheduler and web server."""
         quiet = {"PYTHONWARNINGS": ROOT_WARNING}
         concurrency = f"--concurrency={options['concurrency']}"
-        family.start_helper("worker", [*WORKER, concurrency], quiet)
-        family.start_helper("scheduler", BEAT, {})
-        family.start("web server", granian(options), {})
+        group.start("worker", [*WORKER, concurrency], quiet)
+        group.start("scheduler", BEAT, {})
+        group.start("web server", granian(options), {"THREADS": str(options["threads"])})
 
-    def wait_until_ready(self, family: Family, options: dict[str, Any]) -> bool:
-        """Wait for the first good answer; False when asked to stop before."""
-        give_up = time.monotonic() + START_TIMEOUT
-        while not family.stopping:
-            family.check()
+    def wait_until_ready(self, group: ProcessGroup, options: dict[str, Any]) -> bool:
+        """Wait until the service answers; return False when asked to stop before.
+
+        The worker and the scheduler may fail meanwhile: they are restarted later. A web server
+        that ends already now is configured wrongly, and its messages say how.
+        """
+        deadline = time.monotonic() + START_TIMEOUT
+        while not group.stopping:
             if answers(f"http://{options['host']}:{options['port']}/readyz"):
                 return True
-            if time.monotonic() > give_up:
+            if group.children["web server"].status() is not None or time.monotonic() > deadline:
                 raise CommandError("The web server does not answer; its messages are above.")
             time.sleep(0.1)
         return False
@@ -121,14 +141,26 @@ Stop               Ctrl-C
         )
 
 
+def default_processes() -> int:
+    """Return one web process for each core this process may use, at most four."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(MAX_DEFAULT_PROCESSES, cores or 1)
+
+
 def granian(options: dict[str, Any]) -> list[str]:
-    """Give the web server's command line."""
+    """Return the web server's command line.
+
+    Granian starts a web process that was killed again. If the new one ends within seconds, too, it
+    gives up; then `ProcessGroup` starts Granian itself again, with growing delays.
+    """
     return [
-        "granian", "--interface", "wsgi", "--no-ws", "--log-level", "warning",
+        "granian", "--interface", "rsgi", "--http", "1", "--no-ws", "--log-level", "warning",
         "--host", options["host"], "--port", str(options["port"]),
-        "--workers", str(options["processes"]), "--blocking-threads", str(options["threads"]),
-        "--blocking-threads-idle-timeout", "600",  # a thread's database connection goes with it
-        "project.wsgi:application",
+        "--workers", str(options["processes"]), "--respawn-failed-workers",
+        "--http1-header-read-timeout", str(HEADER_TIMEOUT * 1000),
+        "--backlog", str(CONNECTIONS), "--backpressure", str(CONNECTIONS),
+        "--workers-kill-timeout", str(WORKER_STOP_TIMEOUT),
+        "project.rsgi:application",
     ]  # fmt: skip
 
 

@@ -1,0 +1,233 @@
+"""The application that Granian loads: it reads a request's body, then calls Django in a thread.
+
+Granian's WSGI interface starts a thread of Python when the head of a request has arrived, and that
+thread waits for the body. A few clients that send theirs slowly would keep all threads waiting. So
+bodies are read here, on the event loop, within a time and a size. A thread gets whole requests
+only, and slow clients cost a connection and a little memory.
+
+The interface: https://github.com/emmett-framework/granian/blob/master/docs/spec/RSGI.md
+"""
+
+import asyncio
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import orjson
+from django.conf import settings
+from granian.rsgi import (  # type: ignore[attr-defined]  # documented, but not in its types
+    HTTPProtocol,
+    ProtocolClosed,
+    ProtocolError,
+    Scope,
+)
+
+from project.health import ALIVE
+from project.wsgi import application as django
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+THREADS = int(os.environ.get("THREADS") or 2)
+BODY_TIMEOUT = float(os.environ.get("BODY_TIMEOUT") or 30)
+"""Seconds for a body to arrive, plus one for every `BYTES_PER_SECOND` that have arrived."""
+BYTES_PER_SECOND = 16 * 1024
+SEND_TIMEOUT = 60.0
+"""Seconds for a client to take one piece of a streamed response."""
+MAX_ANONYMOUS_BODY = 1024 * 1024
+"""Bytes in the body of a request that brings neither a cookie nor an Authorization header."""
+MAX_DISCARDED = 256 * 1024 * 1024
+"""Bytes of a refused body that are read: a client that is cut off while it sends sees no answer."""
+IN_MEMORY = 256 * 1024
+"""Larger bodies are kept in a temporary file until a thread is free for them."""
+
+Headers = list[tuple[str, str]]
+
+
+class BodyRefused(Exception):
+    """A body that is too large or too slow."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Application:
+    """The RSGI application of one web process."""
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start with what is loaded now: the garbage collector need not look at it again."""
+        self.loop = loop
+        self.threads = ThreadPoolExecutor(THREADS, "request")
+        gc.collect()
+        gc.freeze()
+
+    async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
+        """Answer one request."""
+        if scope.path == "/healthz":  # needs no thread: true while all of them are busy
+            protocol.response_bytes(200, [("Content-Type", "application/json")], ALIVE)
+            return
+        try:
+            with await read_body(scope, protocol) as body:
+                response = await self._in_thread(call_django, scope, body)
+        except BodyRefused as refusal:
+            refuse(protocol, refusal)
+            return
+        except (ProtocolClosed, ProtocolError):
+            return  # the client has left
+        if not response.streaming:
+            protocol.response_bytes(response.status, response.headers, response.content)
+            return
+        await self._stream(protocol, response)
+
+    async def _in_thread(self, function: Any, *arguments: Any) -> Any:
+        return await self.loop.run_in_executor(self.threads, function, *arguments)
+
+    async def _stream(self, protocol: HTTPProtocol, response: "Response") -> None:
+        """Send a response piece by piece. No thread waits for a client that takes them slowly."""
+        try:
+            transport = protocol.response_stream(response.status, response.headers)
+            while (piece := await self._in_thread(next, response.pieces, None)) is not None:
+                async with asyncio.timeout(SEND_TIMEOUT):
+                    await transport.send_bytes(piece)
+        except (ProtocolClosed, ProtocolError, TimeoutError):
+            pass  # the client has left, or does not read
+        finally:
+            await self._in_thread(response.close)
+
+
+class Response:
+    """What Django answered: whole (`content`), or as an iterator (`pieces`)."""
+
+    status: int
+    headers: Headers
+    content: bytes
+    pieces: Iterator[bytes]
+    streaming: bool
+
+    def start(self, status: str, headers: Headers, exc_info: Any = None) -> None:
+        """Take status and headers: WSGI's `start_response`."""
+        self.status, self.headers = int(status[:3]), headers
+
+    def take(self, result: Any) -> None:
+        """Take what the WSGI application returned; close it if it is whole."""
+        self._result = result
+        self.streaming = getattr(result, "streaming", False)
+        if self.streaming:
+            self.pieces = iter(result)
+            return
+        try:
+            self.content = b"".join(result)
+        finally:
+            result.close()
+
+    def close(self) -> None:
+        """Tell Django that a streamed response was sent, or could not be."""
+        self._result.close()
+
+
+def call_django(scope: Scope, body: IO[bytes]) -> Response:
+    """Run Django's WSGI application on a request that has arrived whole."""
+    response = Response()
+    response.take(django(wsgi_environ(scope, body), cast("StartResponse", response.start)))
+    return response
+
+
+def wsgi_environ(scope: Scope, body: IO[bytes]) -> "WSGIEnvironment":
+    """Return the environment that PEP 3333 describes for a request."""
+    length = body.seek(0, os.SEEK_END)
+    body.seek(0)
+    host, _, port = scope.server.rpartition(":")
+    environ: WSGIEnvironment = {
+        "REQUEST_METHOD": scope.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": scope.path.encode().decode("latin-1"),
+        "QUERY_STRING": scope.query_string,
+        "SERVER_NAME": host,
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
+        "REMOTE_ADDR": scope.client.rpartition(":")[0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.scheme,
+        "wsgi.input": body,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope.headers.items():
+        if "_" in name:
+            continue  # it would look like the header with a dash, which a proxy may have checked
+        key = f"HTTP_{name.upper().replace('-', '_')}"
+        if key in environ:
+            value = f"{environ[key]}{'; ' if name == 'cookie' else ','}{value}"
+        environ[key] = value
+    # A body that came in chunks is whole now, and has a length like any other.
+    environ.pop("HTTP_TRANSFER_ENCODING", None)
+    environ["CONTENT_TYPE"] = environ.pop("HTTP_CONTENT_TYPE", "")
+    environ["CONTENT_LENGTH"] = str(length)
+    environ.pop("HTTP_CONTENT_LENGTH", None)
+    return environ
+
+
+async def read_body(scope: Scope, protocol: HTTPProtocol) -> IO[bytes]:
+    """Read a request's body to its end.
+
+    Raises `BodyRefused` for one that is too large or too slow, and granian's `ProtocolClosed` if
+    the client leaves.
+    """
+    body = SpooledTemporaryFile(IN_MEMORY)
+    headers = scope.headers
+    if "content-length" not in headers and "transfer-encoding" not in headers:
+        return body
+    limit = largest_body(scope)
+    length = int(headers.get("content-length") or 0)
+    if length > limit and "expect" in headers:
+        raise too_large(limit)  # a client that asks first has sent nothing yet
+    size, now = 0, asyncio.get_running_loop().time
+    started = now()
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT) as deadline:
+            async for piece in protocol:
+                size += len(piece)
+                deadline.reschedule(started + BODY_TIMEOUT + size / BYTES_PER_SECOND)
+                if size <= limit:
+                    body.write(piece)
+                elif size > MAX_DISCARDED:
+                    break
+    except TimeoutError:
+        body.close()
+        raise BodyRefused(408, "The request body did not arrive in time") from None
+    except BaseException:
+        body.close()
+        raise
+    if size > limit:
+        body.close()
+        raise too_large(limit)
+    return body
+
+
+def largest_body(scope: Scope) -> int:
+    """Return how many bytes the body of this request may have."""
+    largest: int = settings.MASTRA_MEMORY["MAX_BODY_BYTES"]
+    if "authorization" in scope.headers or "cookie" in scope.headers:
+        return largest
+    return min(largest, MAX_ANONYMOUS_BODY)
+
+
+def too_large(limit: int) -> BodyRefused:
+    """Return the error for a body beyond the limit."""
+    return BodyRefused(413, f"The request body is larger than {limit} bytes")
+
+
+def refuse(protocol: HTTPProtocol, refusal: BodyRefused) -> None:
+    """Answer in the API's form of errors. What the client still sends would not be understood."""
+    headers = [("Content-Type", "application/json"), ("Connection", "close")]
+    protocol.response_bytes(refusal.status, headers, orjson.dumps({"error": str(refusal)}))
+
+
+application = Application()
