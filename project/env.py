@@ -1,6 +1,7 @@
 """Reading settings from environment variables."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,16 @@ def seconds(name: str, default: float) -> float:
         return float(value)
     except ValueError:
         raise ImproperlyConfigured(f"{name} must be a number, not {value!r}.") from None
+
+
+def rate(name: str, default: str) -> str | None:
+    """Read a rate for REST framework's throttles, such as `100/min`. None for `0`: no limit."""
+    value = os.environ.get(name, "").strip() or default
+    if value == "0":
+        return None
+    if not re.fullmatch(r"[1-9][0-9]{0,6}/(s|sec|m|min|h|hour|d|day)", value):
+        raise ImproperlyConfigured(f"{name} must look like 100/min, or be 0, not {value!r}.")
+    return value
 
 
 def words(name: str, default: tuple[str, ...] = ()) -> list[str]:

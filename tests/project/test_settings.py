@@ -105,6 +105,7 @@ def test_check__starts_no_database(tmp_path: Path) -> None:
         ("DATABASE_URL", "postgresql://me:secret@db:port/memory", "DATABASE_URL cannot be read."),
         ("DATABASE_URL", "postgresql://me:secret@[db/memory", "DATABASE_URL cannot be read."),
         ("DATABASE_URL", "postgresql://me:secret@db/", "DATABASE_URL names no database;"),
+        ("API_THROTTLE_RATE", "fast", "API_THROTTLE_RATE must look like 100/min, or be 0"),
     ],
 )
 def test_settings__a_misspelt_variable_is_one_clear_error(
