@@ -226,7 +226,8 @@ def too_large(limit: int) -> BodyRefused:
 
 def refuse(protocol: HTTPProtocol, refusal: BodyRefused) -> None:
     """Answer in the API's form of errors. What the client still sends would not be understood."""
-    headers = [("Content-Type", "application/json"), ("Connection", "close")]
+    headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+    headers.append(("Connection", "close"))
     protocol.response_bytes(refusal.status, headers, orjson.dumps({"error": str(refusal)}))
 
 
