@@ -92,6 +92,21 @@ class Outdated(MastraMemoryError):
     """Somebody else changed it since it was read. Nothing was changed."""
 
 
+class ConcurrentUpdate(MastraMemoryError):
+    """Concurrent transactions wrote the same rows, and PostgreSQL rolled this one back.
+
+    The app runs its own transactions again a few times first. Inside a transaction of the caller
+    it cannot: roll back and run the whole transaction again.
+    """
+
+    def __init__(
+        self,
+        message: str = "Other requests changed the same rows at the same time, and this one was"
+        " rolled back. The request may be sent again.",
+    ) -> None:
+        super().__init__(message)
+
+
 class EmbedderMismatch(MastraMemoryError):
     """The stored vectors and the embedder's differ in length, so nothing can be compared."""
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 
-from mastra_memory import conf, jsontext, keys, parts, searchable, sql
+from mastra_memory import conf, jsontext, keys, locking, parts, searchable, sql
 from mastra_memory.drafts import Draft, as_columns, draft_message, draft_messages
 from mastra_memory.exceptions import (
     AccessDenied,
+    ConcurrentUpdate,
     Conflict,
     InvalidInput,
     Issue,
@@ -28,10 +29,10 @@ def save_messages(drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()) -> 
 
     A second one asks for vectors of the models `embed_for`, where the text has none of them yet.
 
-    The threads are locked first, so that a batch stays together. A replaced message keeps its
-    first `created_at` and its place. Sorted by time, ties in the order given.
-    Raises `ThreadNotFound`, `AccessDenied` for a thread of another resource, and `Conflict` for
-    the id of another resource's message; then nothing is stored.
+    The threads are locked first, those that replaced messages come from too, so that a batch stays
+    together. A replaced message keeps its first `created_at` and its place. Sorted by time, ties in
+    the order given. Raises `ThreadNotFound`, `AccessDenied` for a thread of another resource, and
+    `Conflict` for the id of another resource's message; then nothing is stored.
     """
     if not drafts:
         return []
@@ -41,7 +42,7 @@ def save_messages(drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()) -> 
             saved = _store(drafts)
             _ask_for_vectors([draft.id for draft in drafts], embed_for)
     except DatabaseError as error:
-        if getattr(error.__cause__, "sqlstate", None) != REFUSED:
+        if not _is_refusal(error):
             raise
         raise _reason_of_refusal(drafts) from None
     by_id = {draft.id: draft for draft in drafts}
@@ -75,25 +76,35 @@ __all__ = [
 REFUSED = "MM001"
 """The SQLSTATE with which the database takes back a batch that it could not store whole."""
 
-_STORE = f"""WITH touched AS (
+# A message may come from another thread, which is locked with the others. One that was moved
+# between the search for its thread and the lock is not stored, and the batch is run again.
+# Sequences are drawn in the order given; rows are inserted in the order of their ids.
+_STORE = f"""WITH locked AS MATERIALIZED (
+    SELECT id FROM mastra_memory_thread
+    WHERE id = ANY (ARRAY(SELECT unnest(%b::text[]) UNION
+        SELECT thread_id FROM mastra_memory_message WHERE id = ANY(%b::text[])))
+    ORDER BY id FOR NO KEY UPDATE),
+touched AS (
     UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
-    WHERE id IN (SELECT id FROM mastra_memory_thread WHERE id = ANY(%b) ORDER BY id FOR UPDATE)
+    WHERE id IN (SELECT id FROM locked) AND id = ANY(%b::text[])
     RETURNING id, resource_id, updated_at),
 saved AS (
     INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
-        content, text, search, created_at)
-    SELECT i.id, i.thread_id, i.resource_id, i.role, i.type, i.signal, i.content::jsonb, i.text,
-        CASE WHEN %s THEN mastra_memory_words(%s::regconfig, i.text) END,
-        coalesce(nullif(i.created_at, '')::timestamptz, t.updated_at)
-    FROM unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[],
+        content, text, search, created_at, sequence)
+    SELECT n.id, n.thread_id, n.resource_id, n.role, n.type, n.signal, n.content::jsonb, n.text,
+        CASE WHEN %s THEN mastra_memory_words(%s::regconfig, n.text) END,
+        coalesce(nullif(n.created_at, '')::timestamptz, n.updated_at), n.sequence
+    FROM (SELECT i.*, t.updated_at, nextval('mastra_memory_message_sequence') AS sequence
+        FROM unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[],
             %b::text[], %b::text[], %b::text[]) WITH ORDINALITY
-        AS i(id, thread_id, resource_id, role, type, signal, content, text, created_at, place)
-    JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id
-    ORDER BY i.place
+            AS i(id, thread_id, resource_id, role, type, signal, content, text, created_at, place)
+        JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id
+        ORDER BY i.place) n
+    ORDER BY n.id
     ON CONFLICT (id) DO UPDATE SET thread_id = excluded.thread_id, role = excluded.role,
         type = excluded.type, signal = excluded.signal, content = excluded.content,
         text = excluded.text, search = excluded.search
-    WHERE m.resource_id = excluded.resource_id
+    WHERE m.resource_id = excluded.resource_id AND m.thread_id IN (SELECT id FROM locked)
     RETURNING m.id, {sql.instant("m.created_at")} AS created, m.sequence)
 SELECT s.id, s.created, s.sequence, CASE WHEN c.stored <> %s THEN mastra_memory_refuse() END
 FROM (SELECT count(*) AS stored FROM saved) c LEFT JOIN saved s ON TRUE"""
@@ -105,8 +116,14 @@ def _store(drafts: Sequence[Draft]) -> list[sql.Row]:
     language = conf.app_settings().SEARCH_LANGUAGE
     at_once = len(drafts) <= searchable.AT_ONCE
     columns = as_columns(drafts)
-    stored = sql.hot_rows(_STORE, [thread_ids, at_once, language, *columns, len(drafts)])
+    message_ids = sql.Texts(draft.id for draft in drafts)
+    locks = [thread_ids, message_ids, thread_ids]
+    stored = sql.hot_rows(_STORE, [*locks, at_once, language, *columns, len(drafts)])
     return [cells[:3] for cells in stored]
+
+
+def _is_refusal(error: DatabaseError) -> bool:
+    return getattr(error.__cause__, "sqlstate", None) == REFUSED
 
 
 def _reason_of_refusal(drafts: Sequence[Draft]) -> MastraMemoryError:
@@ -127,7 +144,7 @@ def _reason_of_refusal(drafts: Sequence[Draft]) -> MastraMemoryError:
             return Conflict(
                 f"messages.{draft.place}: the id {draft.id} belongs to another resource's message"
             )
-    return Conflict("The threads changed while the messages were saved; nothing was stored")
+    return ConcurrentUpdate()
 
 
 def _ask_for_vectors(message_ids: Sequence[str], models: Sequence[str]) -> None:
@@ -141,7 +158,7 @@ def _ask_for_vectors(message_ids: Sequence[str], models: Sequence[str]) -> None:
             WHERE m.id = ANY(%s) AND m.text ~ '\S' AND m.signal <> 'system-reminder'
                 AND NOT EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
                     WHERE e.message_id = m.id AND e.model = w.model)
-            ON CONFLICT (message_id, model) DO NOTHING""",
+            ORDER BY m.id, w.model ON CONFLICT (message_id, model) DO NOTHING""",
             [list(models), list(message_ids)],
         )
 
@@ -168,15 +185,29 @@ def update_messages(
     """Change messages by id: content shallowly merged, its metadata too, other fields replaced.
 
     Fields are `id`, `content`, `role`, `type`, `createdAt`. Unknown ids are skipped; the threads
-    of the others get a new `updated_at`. Raises `InvalidInput` naming the index of a fault.
+    of the others get a new `updated_at`. Raises `InvalidInput` naming the index of a fault, and
+    `ConcurrentUpdate` if messages are moved or deleted meanwhile; then nothing is changed.
     """
     by_id = {keys.check_id(change.get("id"), "id"): change for change in changes}
+    try:
+        return _update(by_id, embed_for)
+    except DatabaseError as error:
+        if not _is_refusal(error):
+            raise
+        raise ConcurrentUpdate from error
+
+
+def _update(
+    by_id: Mapping[str, Mapping[str, Any]], embed_for: Sequence[str]
+) -> list[StoredMessage]:
     places = {message_id: place for place, message_id in enumerate(by_id)}
     with transaction.atomic():
-        _lock_threads({message.thread_id for message in get_messages(by_id)})
+        locked = locking.lock_threads(message.thread_id for message in get_messages(by_id))
         current = get_messages(by_id)  # again, now that nobody else can change them
         if not current:
             return []
+        if any(message.thread_id not in locked for message in current):
+            raise ConcurrentUpdate  # One was moved; to lock its thread now would break the order.
         drafts = [_changed(places[m.id], m, by_id[m.id]) for m in current]
         _store(drafts)
         _move(drafts)
@@ -212,13 +243,6 @@ def _changed(index: int, message: StoredMessage, change: Mapping[str, Any]) -> D
     return draft._replace(created_at=draft.created_at or message.created_at)
 
 
-def _lock_threads(thread_ids: Iterable[str]) -> None:
-    sql.execute(
-        "SELECT 1 FROM mastra_memory_thread WHERE id = ANY(%s) ORDER BY id FOR UPDATE",
-        [list(thread_ids)],
-    )
-
-
 def _move(drafts: Sequence[Draft]) -> None:
     """Mark the edit, and set the time, which an upsert keeps."""
     sql.execute(
@@ -247,11 +271,14 @@ def delete_messages(message_ids: Iterable[str], *, resource_id: str | None = Non
     theirs.add("id = ANY(%s)", ids)
     if resource_id is not None:
         theirs.add("resource_id = %s", resource_id)
-    # Threads are locked before their messages, as in a save: no deadlock between the two.
+    # Threads are locked before their messages, in the order of a save.
     found = sql.row(
-        f"""WITH touched AS (UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
-            WHERE id IN (SELECT thread_id FROM mastra_memory_message WHERE {theirs})
-            RETURNING id),
+        f"""WITH locked AS MATERIALIZED (
+            SELECT id FROM mastra_memory_thread WHERE id = ANY (ARRAY(
+                SELECT thread_id FROM mastra_memory_message WHERE {theirs}))
+            ORDER BY id FOR NO KEY UPDATE),
+        touched AS (UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
+            WHERE id IN (SELECT id FROM locked) RETURNING id),
         deleted AS (DELETE FROM mastra_memory_message
             WHERE {theirs} AND thread_id IN (SELECT id FROM touched) RETURNING id)
         SELECT count(*) FROM deleted""",

@@ -5,6 +5,7 @@ task; a search first writes what is still pending in its scope.
 """
 
 from mastra_memory import conf, sql
+from mastra_memory.locking import retry_conflicts
 
 AT_ONCE = 10
 """A save of at most so many messages writes their words itself."""
@@ -12,6 +13,7 @@ BEFORE_A_SEARCH = 1_000
 """So many pending messages a search writes first, the newest; the rest is the task's."""
 
 
+@retry_conflicts
 def write_pending(scope: sql.Where | None = None, *, limit: int = BEFORE_A_SEARCH) -> int:
     """Write the words of pending messages, the newest first. Returns how many they were.
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from mastra_memory import jsontext, sql, working_memory
-from mastra_memory.exceptions import AccessDenied, Conflict, ThreadNotFound
+from mastra_memory.exceptions import AccessDenied, ConcurrentUpdate, Conflict, ThreadNotFound
 from mastra_memory.keys import check_id, check_metadata_keys
 from mastra_memory.models import Thread
 from mastra_memory.models.fields import new_id
@@ -136,7 +136,9 @@ def create_thread(
             working_memory.save_for_resource(resource_id, memory, source="api")
     if made and memory is None:
         return StoredThread(*made)
-    existing = get_thread(thread_id)
+    existing = find_thread(thread_id)
+    if existing is None:
+        raise ConcurrentUpdate  # It existed a moment ago, and was deleted since.
     if existing.resource_id != resource_id:
         raise Conflict(f"Thread with id {thread_id} belongs to another resource")
     return existing

@@ -15,7 +15,8 @@ from statistics import quantiles
 import pytest
 from django.core.management import call_command
 
-from mastra_memory.embedding import indexing, requests
+from mastra_memory import leases
+from mastra_memory.embedding import indexing
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding
 from tests import real_server, servers
@@ -86,7 +87,7 @@ def test_worker__killed_in_the_middle_and_started_again_embeds_all_and_none_twic
         hint(env)
         wait_until(lambda: EmbeddingRequest.objects.count() <= 2 * indexing.BATCH)
         # What the killed process had taken is free again once its time is over.
-        time.sleep(WORKER["EMBEDDER_TIMEOUT"] + requests.MARGIN)
+        time.sleep(leases.LEASE_SECONDS)
         call_command("mastra_catch_up", verbosity=0)
         wait_until(lambda: not EmbeddingRequest.objects.exists())
     embedded = log.read_text().splitlines()

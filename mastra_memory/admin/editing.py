@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from mastra_memory import jsontext, parts, pieces, times
 from mastra_memory.exceptions import InvalidInput, InvalidJson, Outdated
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, MessageEmbedding, Thread, ThreadChange
 from mastra_memory.review import history, reading
@@ -31,6 +32,7 @@ def _check(value: Any, was: str) -> None:
         raise Outdated(_("Somebody else changed this meanwhile. Nothing was saved."))
 
 
+@retry_conflicts
 @transaction.atomic
 def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
     """Give the thread a title. Raises `Outdated` unless it has the fingerprint `was`."""
@@ -42,6 +44,7 @@ def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
         history.record(by, Change(thread_id=thread_id, kind=Kind.TITLE, before=old, after=title))
 
 
+@retry_conflicts
 @transaction.atomic
 def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by: Any) -> None:
     """Replace the metadata. Raises `Outdated` unless it has the fingerprint `was`."""
@@ -68,6 +71,7 @@ def read_metadata(text: str) -> dict[str, Any]:
     return value
 
 
+@retry_conflicts
 @transaction.atomic
 def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     """Let a message say something else; its tool calls, files and reasoning stay.
@@ -95,6 +99,7 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     )
 
 
+@retry_conflicts
 @transaction.atomic
 def delete_messages(thread_id: str, message_ids: Sequence[str], *, by: Any) -> int:
     """Delete messages of this thread; how many there were."""
@@ -120,6 +125,7 @@ def _whole(message: Message) -> dict[str, Any]:
     }
 
 
+@retry_conflicts
 @transaction.atomic
 def undo(thread_id: str, *, by: Any) -> ThreadChange | None:
     """Take the newest edit back; None when there is none.
@@ -170,6 +176,7 @@ def _memory_of(thread_id: str) -> Memory:
     return Memory(options={"semanticRecall": True} if embedded else None)
 
 
+@retry_conflicts
 @transaction.atomic
 def clone(thread: Thread, *, by: Any, up_to: Message | None = None, title: str = "") -> str:
     """Copy the thread, or its part up to a message; the id of the copy."""
@@ -190,6 +197,7 @@ def clone(thread: Thread, *, by: Any, up_to: Message | None = None, title: str =
     return made.id
 
 
+@retry_conflicts
 @transaction.atomic
 def transfer(thread: Thread, resource_id: str, *, by: Any) -> None:
     """Give the thread to another resource."""
@@ -200,6 +208,7 @@ def transfer(thread: Thread, resource_id: str, *, by: Any) -> None:
         history.record(by, Change(thread_id=thread.pk, kind=kind, before=old, after=new))
 
 
+@retry_conflicts
 @transaction.atomic
 def delete_thread(thread: Thread, *, by: Any) -> None:
     """Delete a thread and all that hangs on it; Django's log keeps what it was."""

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from mastra_memory import jsontext
+from mastra_memory import jsontext, locking
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless, render
 from mastra_memory.exceptions import InvalidInput
@@ -136,11 +136,14 @@ def preview(request: HttpRequest, row: WorkingMemory, *, back: str) -> dict[str,
     }
 
 
+@locking.retry_conflicts
 @transaction.atomic
 def change(request: HttpRequest, row: WorkingMemory, *, back: str) -> HttpResponseRedirect:
     """Save an edited text or restore a revision, unless somebody changed it meanwhile."""
     if not access.may(request.user, "edit_transcript"):
         raise PermissionDenied
+    if row.thread_id is not None:
+        locking.lock_threads([row.thread_id])  # Before its working memory, as deleting it does.
     row = WorkingMemory.objects.select_for_update().get(pk=row.pk)
     if request.POST.get("version") != str(row.version):
         messages.error(request, _("Somebody else changed the working memory. Nothing was saved."))

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from mastra_memory import exceptions as ours
+from mastra_memory.api import database_errors
 from mastra_memory.exceptions import MOST_ISSUES, Issue
 
 NO_STORE = {"Cache-Control": "no-store"}
@@ -37,6 +38,7 @@ STATUSES: dict[type[Exception], int] = {
     ours.ProviderRefused: 502,
     ours.ProviderUnavailable: 503,
     ours.EmbedderMismatch: 503,
+    ours.ConcurrentUpdate: 503,
     OperationalError: 503,
     InterfaceError: 503,
 }
@@ -44,8 +46,6 @@ _WORDS = {
     TooManyFieldsSent: "Too many query parameters",
     Http404: "Not found",
     UnreadablePostError: "The request body ended before its announced length",
-    OperationalError: "The database cannot be reached",
-    InterfaceError: "The database cannot be reached",
 }
 
 
@@ -57,6 +57,10 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     if isinstance(error, drf.APIException):
         set_rollback()
         return _of_framework(error)
+    if isinstance(error, OperationalError | InterfaceError | ours.ConcurrentUpdate):
+        set_rollback()
+        text, seconds = database_errors.describe(error)
+        return Response({"error": text}, status=503, headers={"Retry-After": str(seconds)})
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             set_rollback()

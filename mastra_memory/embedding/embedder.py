@@ -132,7 +132,6 @@ def embed_passages(
     texts: Sequence[str],
     *,
     timeout: float | None = None,
-    after_batch: Callable[[], None] = lambda: None,
 ) -> Embedded:
     """Vectors of any number of texts, in batches; tries again where that may help.
 
@@ -147,7 +146,6 @@ def embed_passages(
         made = _embed(embedder, model, batch, query=False, timeout=timeout)
         vectors += list(made.vectors)
         tokens += made.tokens
-        after_batch()
     return Embedded(vectors, tokens)
 
 

@@ -1,7 +1,7 @@
 """Make the vectors that rows ask for: take some requests, embed, store.
 
-Nothing is locked while an embedder works. Whoever comes back and finds the request taken by
-another, or the text changed, has worked for nothing and changes nothing.
+Nothing is locked while an embedder works; a lease is renewed. A worker whose claim was taken over,
+or whose message has another text by then, discards its vectors.
 """
 
 import math
@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from mastra_memory import sql
+from mastra_memory import leases, sql
 from mastra_memory.embedding import embedder, passages, requests
 from mastra_memory.embedding.embedder import Vector
 from mastra_memory.embedding.requests import Claimed
 from mastra_memory.exceptions import MastraMemoryError, ProviderRefused, ProviderUnavailable
 from mastra_memory.llm import usage
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.models import ModelUsage
 
 BATCH = 256
@@ -83,7 +84,9 @@ def embed_batch(
     taken = requests.take(model, claim, limit, scope)
     if not taken:
         return 0, 0
-    made, refused = _embed(model, taken, timeout, _Hold(model, claim, taken))
+    message_ids = [one.message_id for one in taken]
+    with leases.renewed(lambda: requests.extend_lease(claim, message_ids)):
+        made, refused = _embed(model, taken, timeout)
     stored = _store(model, claim, made) if made else []
     for one, reason in refused:
         requests.put_back(claim, [one.message_id], reason)
@@ -93,23 +96,8 @@ def embed_batch(
     return len(taken), len(stored)
 
 
-class _Hold:
-    """Keeps hold of what was taken while that takes longer than one call of the embedder."""
-
-    def __init__(self, model: str, claim: uuid.UUID, taken: Sequence[Claimed]) -> None:
-        self.model = model
-        self.claim = claim
-        self.message_ids = [one.message_id for one in taken]
-        self.said_at = time.monotonic()
-
-    def __call__(self) -> None:
-        if time.monotonic() - self.said_at > requests.MARGIN / 2:
-            requests.keep(self.model, self.claim, self.message_ids)
-            self.said_at = time.monotonic()
-
-
 def _embed(
-    model: str, taken: Sequence[Claimed], timeout: float | None, hold: _Hold
+    model: str, taken: Sequence[Claimed], timeout: float | None
 ) -> tuple[list[Made], list[Refusal]]:
     """The vectors of the messages, and those for which there are none, with the reason.
 
@@ -120,16 +108,15 @@ def _embed(
     cut = [passages.cut(one.text, limit) for one in taken]
     try:
         texts = [passage for found in cut for passage in found]
-        made = embedder.embed_passages(model, texts, timeout=timeout, after_batch=hold)
+        made = embedder.embed_passages(model, texts, timeout=timeout)
     except ProviderUnavailable as error:
         return [], [(one, str(error)) for one in taken]
     except ProviderRefused as error:
         if len(taken) == 1 or not _takes_anything(model, timeout):
             return [], [(one, str(error)) for one in taken]
         middle = len(taken) // 2
-        hold()
         halves = (taken[:middle], taken[middle:])
-        first, second = (_embed(model, half, timeout, hold) for half in halves)
+        first, second = (_embed(model, half, timeout) for half in halves)
         return first[0] + second[0], first[1] + second[1]
     vectors = iter(made.vectors)
     sizes = [sum(map(len, found)) for found in cut]
@@ -151,6 +138,7 @@ def _share(tokens: int, size: int, whole: int) -> int:
     return math.ceil(tokens * size / whole) if whole else 0
 
 
+@retry_conflicts
 def _store(model: str, claim: uuid.UUID, made: Sequence[Made]) -> list[Made]:
     """Replace the vectors and drop the requests that are still ours. Returns which were.
 

@@ -1,5 +1,6 @@
 """What vectors there are, of which models, and what is missing; getting rid of a model."""
 
+import time
 from dataclasses import dataclass
 
 from mastra_memory import conf, sql
@@ -8,6 +9,8 @@ from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 
 DROP_BATCH = 5_000
 """Vectors that are deleted at a time, so that nobody waits."""
+LOCKED_ROWS_DELAY = 0.1
+"""Seconds before rows are tried again that other transactions have locked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +102,22 @@ def drop_model(model: str) -> int:
     """
     for dimensions in lengths().get(model, []):
         VectorIndex.of(model, dimensions).drop()
-    sql.execute("DELETE FROM mastra_memory_embeddingrequest WHERE model = %s", [model])
-    dropped = 0
+    _delete_rows("mastra_memory_embeddingrequest", model)
+    return _delete_rows(TABLE, model)
+
+
+def _delete_rows(table: str, model: str) -> int:
+    """Delete the model's rows in batches, waiting for none that another transaction has locked."""
+    total = 0
     while True:
-        gone = sql.execute(
-            f"""DELETE FROM {TABLE} WHERE ctid = ANY (ARRAY(
-                SELECT ctid FROM {TABLE} WHERE model = %s LIMIT %s))""",
+        deleted = sql.execute(
+            f"""DELETE FROM {table} WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM {table} WHERE model = %s LIMIT %s FOR UPDATE SKIP LOCKED))""",
             [model, DROP_BATCH],
         )
-        dropped += gone
-        if gone == 0:
-            return dropped
+        total += deleted
+        if deleted == 0:
+            remaining = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE model = %s)"
+            if sql.rows(remaining, [model]) == [(False,)]:
+                return total
+            time.sleep(LOCKED_ROWS_DELAY)

@@ -1,14 +1,18 @@
-"""The queue of vectors to be made, which is rows: take some, put them back, ask for more."""
+"""The queue of vectors to be made, which is rows: take some, put them back, ask for more.
+
+No statement here waits for a row that another transaction has locked: deletes of messages lock
+requests in an order of their own. What is skipped is deleted or reset by who has locked it, or is
+found again when its lease ends.
+"""
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mastra_memory import conf, sql
-from mastra_memory.embedding import embedder
+from mastra_memory.leases import LEASE_SECONDS
+from mastra_memory.locking import retry_conflicts
 
-MARGIN = 10.0
-"""Seconds beyond the embedder's own time for which a request is taken."""
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 3_600.0
 """Seconds before the next attempt: doubled each time, up to the longest."""
 LOST = "The process that made the vectors ended before it was done."
@@ -33,8 +37,17 @@ def models_due() -> list[str]:
     return [name for (name,) in found]
 
 
+def is_any_due() -> bool:
+    """Return whether there is something to take."""
+    found = sql.row(
+        f"""SELECT EXISTS (SELECT 1 FROM mastra_memory_embeddingrequest
+        WHERE failed_at IS NULL AND due_at <= {sql.DUE_BY})"""
+    )
+    return bool(found and found[0])
+
+
 def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = None) -> list[Claimed]:
-    """Take up to `limit` requests that are due; nobody else takes them for a while.
+    """Take up to `limit` requests that are due; nobody else takes them until the lease ends.
 
     With `scope` (on `r`) take what is asked for there, due or taken by another, but nothing that
     failed before.
@@ -53,72 +66,87 @@ def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = Non
         FROM mastra_memory_message m, taken
         WHERE m.id = q.message_id AND q.id = taken.id
         RETURNING m.id, m.thread_id, m.text, sha256(convert_to(m.text, 'UTF8'))""",
-        [model, *where.params, limit, claim, _seconds(model)],
+        [model, *where.params, limit, claim, LEASE_SECONDS],
     )
     return [Claimed(*cells) for cells in found]
 
 
-def keep(model: str, claim: uuid.UUID, message_ids: Sequence[str]) -> None:
-    """Say that these are still worked on: nobody else takes them for another while."""
-    sql.execute(
-        """UPDATE mastra_memory_embeddingrequest
+def extend_lease(claim: uuid.UUID, message_ids: Sequence[str]) -> int:
+    """Keep these claims for another `LEASE_SECONDS`. Returns how many this worker still holds."""
+    ours = sql.Where()
+    ours.add("message_id = ANY(%s) AND claim = %s", list(message_ids), claim)
+    return sql.execute(
+        f"""UPDATE mastra_memory_embeddingrequest
         SET due_at = clock_timestamp() + make_interval(secs => %s)
-        WHERE message_id = ANY(%s) AND claim = %s""",
-        [_seconds(model), list(message_ids), claim],
+        WHERE id IN ({_unlocked(ours)})""",
+        [LEASE_SECONDS, *ours.params],
     )
 
 
-def _seconds(model: str) -> float:
-    """For how long something is taken: while the embedder may be busy with one batch."""
-    calls = 1 if embedder.get_embedder(model).is_local else 1 + len(embedder.RETRY_AFTER)
-    return conf.app_settings().EMBEDDER_TIMEOUT * calls + MARGIN
+def _unlocked(where: sql.Where) -> str:
+    """SQL of the ids of these requests, locked, without those that others have locked."""
+    return f"""SELECT id FROM mastra_memory_embeddingrequest WHERE {where}
+        ORDER BY id FOR UPDATE SKIP LOCKED"""
 
 
+@retry_conflicts
 def put_back(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
     """Note a failure; try again later, and after the last attempt only when told to."""
+    ours = sql.Where()
+    ours.add("claim = %s AND message_id = ANY(%s)", claim, list(message_ids))
     sql.execute(
-        """UPDATE mastra_memory_embeddingrequest SET claim = NULL, error = left(%s, 2000),
+        f"""UPDATE mastra_memory_embeddingrequest SET claim = NULL, error = left(%s, 2000),
             due_at = clock_timestamp()
                 + make_interval(secs => least(%s * 2 ^ (greatest(attempts, 1) - 1), %s)),
             failed_at = CASE WHEN attempts >= %s THEN clock_timestamp() END
-        WHERE claim = %s AND message_id = ANY(%s)""",
+        WHERE id IN ({_unlocked(ours)})""",
         [
             *(reason, FIRST_PAUSE, LONGEST_PAUSE),
-            *(conf.app_settings().EMBEDDER_ATTEMPTS, claim, list(message_ids)),
+            *(conf.app_settings().EMBEDDER_ATTEMPTS, *ours.params),
         ],
     )
 
 
+@retry_conflicts
 def put_off(model: str, reason: str) -> None:
     """Note that nothing of this model can be embedded now; try again later, as `put_back` does."""
     known = conf.app_settings()
+    due = sql.Where()
+    due.add(f"model = %s AND failed_at IS NULL AND due_at <= {sql.DUE_BY}", model)
     sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest SET error = left(%s, 2000),
             attempts = attempts + 1, due_at = clock_timestamp()
                 + make_interval(secs => least(%s * 2 ^ attempts, %s)),
             failed_at = CASE WHEN attempts + 1 >= %s THEN clock_timestamp() END
-        WHERE model = %s AND failed_at IS NULL AND due_at <= {sql.DUE_BY}""",
-        [reason, FIRST_PAUSE, LONGEST_PAUSE, known.EMBEDDER_ATTEMPTS, model],
+        WHERE id IN ({_unlocked(due)})""",
+        [reason, FIRST_PAUSE, LONGEST_PAUSE, known.EMBEDDER_ATTEMPTS, *due.params],
     )
 
 
+@retry_conflicts
 def release(claim: uuid.UUID) -> None:
     """Give back what is still taken, for anybody to take in a second."""
+    ours = sql.Where()
+    ours.add("claim = %s", claim)
     sql.execute(
-        """UPDATE mastra_memory_embeddingrequest SET claim = NULL,
+        f"""UPDATE mastra_memory_embeddingrequest SET claim = NULL,
             attempts = greatest(attempts - 1, 0),
-            due_at = clock_timestamp() + interval '1 second' WHERE claim = %s""",
-        [claim],
+            due_at = clock_timestamp() + interval '1 second' WHERE id IN ({_unlocked(ours)})""",
+        ours.params,
     )
 
 
+@retry_conflicts
 def give_up_lost() -> int:
     """Mark what was taken as often as is allowed and never came back. Returns how many."""
+    lost = sql.Where()
+    attempts = conf.app_settings().EMBEDDER_ATTEMPTS
+    lost.add("failed_at IS NULL AND attempts >= %s AND due_at < clock_timestamp()", attempts)
     return sql.execute(
-        """UPDATE mastra_memory_embeddingrequest SET claim = NULL, failed_at = clock_timestamp(),
+        f"""UPDATE mastra_memory_embeddingrequest SET claim = NULL, failed_at = clock_timestamp(),
             error = CASE WHEN error = '' THEN %s ELSE error END
-        WHERE failed_at IS NULL AND attempts >= %s AND due_at < clock_timestamp()""",
-        [LOST, conf.app_settings().EMBEDDER_ATTEMPTS],
+        WHERE id IN ({_unlocked(lost)})""",
+        [LOST, *lost.params],
     )
 
 
@@ -133,16 +161,17 @@ def retry_failed(request_ids: Sequence[int] | None = None) -> int:
         where.add("id = ANY(%s)", list(request_ids))
     return sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest SET attempts = 0, error = '', failed_at = NULL,
-            due_at = clock_timestamp(), claim = NULL WHERE {where}""",
+            due_at = clock_timestamp(), claim = NULL WHERE id IN ({_unlocked(where)})""",
         where.params,
     )
 
 
+@retry_conflicts
 def ask(model: str, *, everything: bool = False, again: bool = False) -> int:
     """Ask for vectors of `model` where they are missing. Returns for how many messages.
 
     For the messages that have vectors of any model; with `everything`, for all that have a text.
-    `again` asks even where the vectors are there.
+    `again` asks even where the vectors are there. A message that is being deleted is skipped.
     """
     where = sql.Where()
     where.add(EMBEDDABLE)
@@ -158,6 +187,7 @@ def ask(model: str, *, everything: bool = False, again: bool = False) -> int:
     return sql.execute(
         f"""INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)
         SELECT m.id, m.thread_id, m.resource_id, %s FROM mastra_memory_message m WHERE {where}
+        ORDER BY m.id FOR KEY SHARE OF m SKIP LOCKED
         ON CONFLICT (message_id, model) DO NOTHING""",
         [model, *where.params],
     )

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from django.db import DataError, IntegrityError, OperationalError, transaction
 
-from mastra_memory import sql
+from mastra_memory import locking, sql
 from mastra_memory.importers import (
     looking_up,
     storing_memories,
@@ -39,8 +39,6 @@ LANES = 2
 
 _OF_A_ROW = ("22", "23", "54")
 """Classes of SQLSTATE that blame what is stored: bad value, constraint, too large."""
-_DEADLOCK = "40P01"
-_ATTEMPTS = 5
 
 
 class Batch:
@@ -155,17 +153,19 @@ def stored(rows: Sequence[Row], *, update: bool) -> list[Verdict]:
     Where the database refuses one, it is found by halving, and the others are stored.
     """
     sql.forget_statements()
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            with transaction.atomic():
-                return list(_stored(rows, update))
-        except (DataError, IntegrityError, OperationalError) as error:
-            code = str(getattr(error.__cause__, "sqlstate", "") or "")
-            if code.startswith(_OF_A_ROW):
-                return _without_the_bad_one(rows, update, error)
-            if code != _DEADLOCK or attempt == _ATTEMPTS:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+    try:
+        return _stored_together(rows, update)
+    except (DataError, IntegrityError, OperationalError) as error:
+        code = str(getattr(error.__cause__, "sqlstate", "") or "")
+        if code.startswith(_OF_A_ROW):
+            return _without_the_bad_one(rows, update, error)
+        raise
+
+
+@locking.retry_conflicts
+def _stored_together(rows: Sequence[Row], update: bool) -> list[Verdict]:
+    with transaction.atomic():
+        return list(_stored(rows, update))
 
 
 def _without_the_bad_one(rows: Sequence[Row], update: bool, error: Exception) -> list[Verdict]:
@@ -178,7 +178,7 @@ def _without_the_bad_one(rows: Sequence[Row], update: bool, error: Exception) ->
 
 def _stored(rows: Sequence[Row], update: bool) -> Iterator[Verdict]:
     """Store rows of all kinds, threads before what hangs on them."""
-    owners = storing_threads.locked_owners(filter(None, map(_thread_of, rows)))
+    owners = locking.lock_threads(filter(None, map(_thread_of, rows)))
     for kind, store in (
         (ImportedThread, storing_threads.store_threads),
         (ImportedWorkingMemory, storing_memories.store_working_memories),

@@ -20,7 +20,8 @@ _INSERT = f"""WITH i AS MATERIALIZED ({_INPUT}),
             resource_id, content,
             (SELECT max((r->>'version')::int) FROM jsonb_array_elements(revisions) r),
             created_at, updated_at
-        FROM i ORDER BY place ON CONFLICT DO NOTHING RETURNING id, thread_id, resource_id),
+        FROM i ORDER BY resource_id, thread_id, place ON CONFLICT DO NOTHING
+        RETURNING id, thread_id, resource_id),
     placed AS (
         SELECT DISTINCT ON (w.id) w.id, i.place, i.revisions FROM made w JOIN i
             ON {_SAME} ORDER BY w.id, i.place),
@@ -33,10 +34,14 @@ _INSERT = f"""WITH i AS MATERIALIZED ({_INPUT}),
     SELECT place FROM placed"""
 
 _UPDATE = f"""WITH i AS MATERIALIZED ({_INPUT}),
+    locked AS MATERIALIZED (
+        SELECT w.id FROM mastra_memory_workingmemory w JOIN i ON {_SAME}
+        ORDER BY w.resource_id, w.thread_id FOR NO KEY UPDATE OF w),
     changed AS (
         UPDATE mastra_memory_workingmemory w SET content = i.content, version = w.version + 1,
             updated_at = greatest(w.updated_at, i.updated_at)
         FROM i WHERE {_SAME} AND w.content <> i.content
+            AND w.id IN (SELECT id FROM locked)
         RETURNING w.id, w.version, w.content, i.place),
     noted AS (
         INSERT INTO mastra_memory_workingmemoryrevision

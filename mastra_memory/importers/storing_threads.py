@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from mastra_memory import sql
+from mastra_memory import locking, sql
 from mastra_memory.importers.port import ImportedThread
 from mastra_memory.importers.rows import Row, Verdict
 
@@ -18,19 +18,6 @@ _INPUT = """SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[],
     AS i(id, resource_id, title, title_source, metadata, clone_source_id, created_at, updated_at)"""
 _DIFFERS = """(t.title, t.metadata, t.clone_source_id) IS DISTINCT FROM
     (i.title, i.metadata, i.clone_source_id)"""
-
-
-def locked_owners(thread_ids: Iterable[str]) -> Owners:
-    """The threads that are here with their resources; nobody can change or delete them meanwhile.
-
-    Locked in the order of their ids, as in a save.
-    """
-    found = sql.rows(
-        """SELECT id, resource_id FROM mastra_memory_thread WHERE id = ANY(%s)
-        ORDER BY id FOR NO KEY UPDATE""",
-        [list(set(thread_ids))],
-    )
-    return dict(found)
 
 
 def store_threads(rows: Sequence[Row], owners: Owners, *, update: bool) -> list[Verdict]:
@@ -50,7 +37,7 @@ def store_threads(rows: Sequence[Row], owners: Owners, *, update: bool) -> list[
     stored: Owners = dict(made)
     owners.update(stored)
     if late := [thread_id for thread_id in first if thread_id not in owners]:
-        owners.update(locked_owners(late))  # somebody made them meanwhile
+        owners.update(locking.lock_threads(late))  # somebody made them meanwhile
     updated = _renew(params, update) - stored.keys() if len(stored) < len(first) else set()
     verdicts = []
     for row in rows:

@@ -5,6 +5,7 @@ from typing import Any
 
 from mastra_memory import cloning, messages, signals, tasks, threads
 from mastra_memory.embedding import requests
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.memory.agent import AgentVerbs
 from mastra_memory.memory.base import Options, for_async
 from mastra_memory.memory.exports import ExportVerbs
@@ -32,6 +33,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
 
     # Threads
 
+    @retry_conflicts
     def create_thread(
         self,
         resource_id: str,
@@ -52,6 +54,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
             share_memory=self._shares_working_memory(),
         )
 
+    @retry_conflicts
     def save_thread(
         self,
         thread_id: str,
@@ -81,6 +84,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         """One page of threads; see `threads.list_threads` for the choices."""
         return threads.list_threads(**choices)
 
+    @retry_conflicts
     def update_thread(
         self,
         thread_id: str,
@@ -99,6 +103,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         self._share_working_memory(updated.resource_id, metadata)
         return updated
 
+    @retry_conflicts
     def delete_thread(self, thread_id: str) -> bool:
         """Delete the thread and all that hangs on it; False when there was none."""
         thread = threads.find_thread(thread_id)
@@ -108,6 +113,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         signals.send(signals.thread_deleted, **gone)
         return True
 
+    @retry_conflicts
     def transfer_thread(self, thread_id: str, resource_id: str) -> StoredThread:
         """Give the thread, its messages and observations to another resource.
 
@@ -164,6 +170,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
             own=self.options,
         )
 
+    @retry_conflicts
     def retry_embeddings(self, request_ids: Sequence[int] | None = None) -> int:
         """Try again to embed what failed: these requests, or all. Returns how many."""
         retried = requests.retry_failed(request_ids)
@@ -187,6 +194,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         """Messages by id in the order of time; unknown ones are left out."""
         return messages.get_messages(message_ids, resource_id=resource_id)
 
+    @retry_conflicts
     def update_messages(self, changes: Sequence[Mapping[str, Any]]) -> list[StoredMessage]:
         """Change messages by id, content shallowly merged; unknown ids are skipped."""
         updated = messages.update_messages(changes, embed_for=self._embedders)
@@ -194,6 +202,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
             tasks.enqueue(tasks.embed_pending)
         return updated
 
+    @retry_conflicts
     def delete_messages(
         self,
         message_ids: Sequence[str | Mapping[str, Any]],
@@ -209,6 +218,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
 
     # Clones
 
+    @retry_conflicts
     def clone_thread(
         self, source_thread_id: str, *, options: Options | None = None, **choices: Any
     ) -> CloneResult:

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from mastra_memory import context, summaries, threads, turns
 from mastra_memory.context import Context
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.memory.base import Options, for_async
 from mastra_memory.memory.saving import Saving
 from mastra_memory.recall import newest
@@ -133,6 +134,7 @@ class AgentVerbs(Saving):
         )
         return replace(turn, answer=self._keep(shown.thread_id, rows, durable=True))
 
+    @retry_conflicts
     def _keep(self, thread_id: str, rows: list[Row], *, durable: bool) -> Sequence[StoredMessage]:
         if self.options.read_only:
             return turns.shown(rows)

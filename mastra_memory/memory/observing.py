@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mastra_memory.exceptions import FeatureDisabled
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.memory.base import Base, for_async
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import lineage
@@ -41,6 +42,7 @@ class ObservingVerbs(Base):
             self._om_scope(), thread_id=thread_id, resource_id=resource_id, timeout=timeout
         )
 
+    @retry_conflicts
     def update_observational_memory_config(
         self,
         config: Mapping[str, Any],

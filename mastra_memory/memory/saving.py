@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from mastra_memory import conf, drafts, messages, searchable, signals, tasks, titles
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.memory.base import Base
 from mastra_memory.values import SavedMessages, StoredMessage
 
@@ -14,6 +15,7 @@ from mastra_memory.values import SavedMessages, StoredMessage
 class Saving(Base):
     """What every verb that stores messages goes through."""
 
+    @retry_conflicts
     def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
         """Store a batch and note what it wants later: vectors, titles."""
         ready = drafts.draft_messages(batch, strip=strip)

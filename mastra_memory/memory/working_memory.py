@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.db import transaction
+
 from mastra_memory import threads, working_memory
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.memory.base import Base, Options, for_async
 from mastra_memory.models import Scope
 from mastra_memory.options import WorkingMemoryOptions
@@ -27,6 +30,7 @@ class WorkingMemoryVerbs(Base):
             return None
         return working_memory.find_content(self._place(choice, thread_id, resource_id))
 
+    @retry_conflicts
     def update_working_memory(
         self,
         thread_id: str,
@@ -45,10 +49,11 @@ class WorkingMemoryVerbs(Base):
         text does not fit the schema, or when it is the empty template in place of something.
         """
         choice = self._working_memory(options)
-        place = self._place(choice, thread_id, resource_id, touch=True)
-        return working_memory.change(
-            place, content, choice, mode=mode, source=source, author_id=author_id
-        )
+        with transaction.atomic():  # The thread stays locked, so that nobody deletes it meanwhile.
+            place = self._place(choice, thread_id, resource_id, touch=True)
+            return working_memory.change(
+                place, content, choice, mode=mode, source=source, author_id=author_id
+            )
 
     def get_working_memory_template(
         self, *, options: Options | None = None
@@ -106,6 +111,7 @@ class WorkingMemoryVerbs(Base):
         place = self._place(self._working_memory(options), thread_id, resource_id)
         return working_memory.list_revisions(place, page=page, per_page=per_page)
 
+    @retry_conflicts
     def restore_working_memory(
         self,
         thread_id: str,

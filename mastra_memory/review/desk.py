@@ -8,8 +8,9 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from mastra_memory import jsontext
+from mastra_memory import jsontext, locking
 from mastra_memory.exceptions import Outdated
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.models import Review, Tag, Thread, ThreadChange, ThreadTag
 from mastra_memory.review import history
 from mastra_memory.review.history import Change
@@ -26,6 +27,7 @@ def get_review(thread_id: str) -> Review:
     return found or Review(thread_id=thread_id, version=0)
 
 
+@retry_conflicts
 @transaction.atomic
 def change_reviews(
     thread_ids: Sequence[str], *, by: Any, version: int | None = None, **fields: Any
@@ -35,9 +37,10 @@ def change_reviews(
     A fixed number of statements. With `version`, raises `Outdated` if somebody changed one since
     it had that version.
     """
+    locking.lock_threads(thread_ids, "KEY SHARE")
     # Version 0 is what a form says that was filled in before anybody had begun.
     Review.objects.bulk_create(
-        [Review(thread_id=pk, version=0) for pk in thread_ids], ignore_conflicts=True
+        [Review(thread_id=pk, version=0) for pk in sorted(thread_ids)], ignore_conflicts=True
     )
     held = Review.objects.select_for_update().filter(pk__in=thread_ids).order_by("pk")
     current = list(held)
@@ -70,15 +73,17 @@ def list_tags(thread_id: str) -> list[str]:
     return list(tags.order_by("tag__name").values_list("tag__name", flat=True))
 
 
+@retry_conflicts
 @transaction.atomic
 def add_tag(thread_ids: Sequence[str], name: str, *, by: Any) -> int:
     """Put a tag on threads, new or not; how many did not have it."""
     name = " ".join(jsontext.clean_text(name).split())[:64]
     if not name:
         return 0
+    locking.lock_threads(thread_ids, "KEY SHARE")
     tag, _made = Tag.objects.get_or_create(name=name)
     have = set(ThreadTag.objects.filter(tag=tag, thread__in=thread_ids).values_list("thread_id"))
-    fresh = [pk for pk in thread_ids if (pk,) not in have]
+    fresh = [pk for pk in sorted(thread_ids) if (pk,) not in have]
     rows = [ThreadTag(thread_id=pk, tag=tag) for pk in fresh]
     ThreadTag.objects.bulk_create(rows, ignore_conflicts=True)
     kind = ThreadChange.Kind.REVIEW
@@ -86,6 +91,7 @@ def add_tag(thread_ids: Sequence[str], name: str, *, by: Any) -> int:
     return len(fresh)
 
 
+@retry_conflicts
 @transaction.atomic
 def remove_tag(thread_id: str, name: str, *, by: Any) -> None:
     """Take a tag off a thread; one that no thread carries any more stays in the list of tags."""

@@ -14,6 +14,7 @@ from mastra_memory import jsontext, redaction, sql
 from mastra_memory.exporters import jsonl, markdown, spreadsheet
 from mastra_memory.exporters.output import Write
 from mastra_memory.exporters.selection import Selection
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.models import ExportJob, Message, Thread
 from mastra_memory.review import masked_files
 
@@ -92,6 +93,7 @@ def give_up() -> None:
                 _note(job, state=ExportJob.State.FAILED, error="It broke off again and again.")
 
 
+@retry_conflicts
 @transaction.atomic
 def remove_expired() -> int:
     """Delete exports that are old, and those that hold a conversation that was deleted since."""

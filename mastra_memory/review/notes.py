@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from mastra_memory import jsontext
 from mastra_memory.exceptions import InvalidInput
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.models import Message, ReviewNote, ThreadChange, Visit
 from mastra_memory.redaction import Mask, as_is
 from mastra_memory.review import history
@@ -34,6 +35,7 @@ def count_after(thread_id: str, note_id: int) -> int:
     return ReviewNote.objects.filter(thread_id=thread_id, pk__gt=note_id).count()
 
 
+@retry_conflicts
 @transaction.atomic
 def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = None) -> ReviewNote:
     """Write a note. Raises `InvalidInput` for an empty one or for a message of another thread."""
@@ -49,6 +51,7 @@ def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = Non
     return note
 
 
+@retry_conflicts
 @transaction.atomic
 def delete_note(thread_id: str, note_id: int, *, by: Any) -> bool:
     """Delete a note of one's own; False when there is no such note."""
@@ -70,6 +73,7 @@ def _change(note: ReviewNote, *, before: str | None = None, after: str | None = 
     )
 
 
+@retry_conflicts
 def visit(thread_id: str, user: Any, *, read_up_to: datetime | None = None) -> None:
     """Note that somebody has the thread open, and how far they have read; never back."""
     now = timezone.now()

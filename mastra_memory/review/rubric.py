@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from mastra_memory import sql
 from mastra_memory.exceptions import InvalidInput
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.models import Criterion, Score, ThreadChange
 from mastra_memory.review import history
 from mastra_memory.review.history import Change
@@ -52,6 +53,7 @@ def _agreement(shares: list[float]) -> float | None:
     return 1 - sum(pairs) / len(pairs)
 
 
+@retry_conflicts
 @transaction.atomic
 def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> None:
     """Set one person's answers by criterion; an empty answer takes the score away.

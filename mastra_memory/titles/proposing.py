@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
-from mastra_memory import fencing, jsontext, llm, parts, sql, transcript
+from mastra_memory import fencing, jsontext, leases, llm, parts, sql, transcript
 from mastra_memory.exceptions import InvalidInput, ProviderRefused, ProviderUnavailable
 from mastra_memory.llm.extractive import headline
+from mastra_memory.locking import retry_conflicts
 from mastra_memory.messages import COLUMNS
 from mastra_memory.models import Thread
 from mastra_memory.options import GenerateTitle
@@ -16,8 +16,6 @@ from mastra_memory.values import StoredMessage
 
 ATTEMPTS = 3
 """Calls to a model for one thread; then the first user message must do."""
-LEASE = timedelta(minutes=5)
-"""Nobody else takes a thread's work for so long; a worker that died has lost it by then."""
 PAUSES = (30, 120)
 """Seconds to wait after the first and the second failure."""
 READ = 20
@@ -34,6 +32,7 @@ class Work:
 
     thread_id: str
     attempt: int
+    """The number of the claim; a worker whose claim was taken over changes nothing."""
     request: Mapping[str, Any]
 
 
@@ -79,8 +78,9 @@ def due_threads(limit: int = 1000) -> list[str]:
 def propose_title(thread_id: str) -> int | None:
     """Give the thread its title, if that is still wanted.
 
-    One call to the model, while nothing is locked. A title that somebody typed meanwhile stays.
-    Returns the seconds after which another attempt is due, None when there is nothing left to do.
+    One call to the model, while nothing is locked and the lease is renewed. A title that somebody
+    typed meanwhile stays. Returns the seconds after which another attempt is due, None when there
+    is nothing left to do.
     """
     work = _take(thread_id)
     if work is None:
@@ -88,15 +88,16 @@ def propose_title(thread_id: str) -> int | None:
     messages = _first_messages(thread_id)
     told = transcript.for_title(messages)
     if not told:
-        _settle(thread_id, "", "no text yet", otherwise=Thread.TitleState.NONE)
+        _settle(work, "", "no text yet", otherwise=Thread.TitleState.NONE)
         return None
-    title, failure, may_heal = _proposed(work, told)
+    with leases.renewed(lambda: _extend_lease(work)):
+        title, failure, may_heal = _proposed(work, told)
     if title:
-        _settle(thread_id, title, "")
+        _settle(work, title, "")
     elif may_heal and work.attempt < ATTEMPTS:
-        return _put_off(thread_id, PAUSES[work.attempt - 1], failure)
+        return _put_off(work, PAUSES[work.attempt - 1], failure)
     else:
-        _fall_back(thread_id, messages, failure)
+        _fall_back(work, messages, failure)
     return None
 
 
@@ -113,20 +114,33 @@ def _proposed(work: Work, told: str) -> tuple[str, str, bool]:
     return title, "" if title else "the model gave no title", False
 
 
+@retry_conflicts
 def _take(thread_id: str) -> Work | None:
     """Claim the work, unless it is done, taken, or no longer wanted."""
     found = sql.row(
         f"""UPDATE mastra_memory_thread
         SET title_state = CASE WHEN title = '' THEN 'pending' ELSE 'done' END,
-            title_attempts = title_attempts + 1, title_due_at = clock_timestamp() + %s
+            title_attempts = title_attempts + 1,
+            title_due_at = clock_timestamp() + make_interval(secs => %s)
         WHERE id = %s AND title_state = 'pending'
             AND title_due_at <= {sql.DUE_BY}
         RETURNING title, title_attempts, title_request""",
-        [LEASE, thread_id],
+        [leases.LEASE_SECONDS, thread_id],
     )
     if found is None or found[0]:
         return None
     return Work(thread_id, found[1], jsontext.loads(found[2]) if found[2] else {})
+
+
+def _extend_lease(work: Work) -> None:
+    sql.execute(
+        f"""UPDATE mastra_memory_thread
+        SET title_due_at = clock_timestamp() + make_interval(secs => %s) WHERE {_STILL_OURS}""",
+        [leases.LEASE_SECONDS, work.thread_id, work.attempt],
+    )
+
+
+_STILL_OURS = "id = %s AND title_state = 'pending' AND title_attempts = %s"
 
 
 def _first_messages(thread_id: str) -> list[StoredMessage]:
@@ -149,33 +163,35 @@ def _ask(work: Work, told: str) -> llm.Reply:
     return llm.ask(request, thread_id=work.thread_id)
 
 
+@retry_conflicts
 def _settle(
-    thread_id: str, title: str, error: str, *, otherwise: str = Thread.TitleState.FAILED
+    work: Work, title: str, error: str, *, otherwise: str = Thread.TitleState.FAILED
 ) -> None:
     """Store the title where there is none yet; `otherwise` is the state of a thread without one."""
     sql.execute(
-        """UPDATE mastra_memory_thread
+        f"""UPDATE mastra_memory_thread
         SET title_source = CASE WHEN title = '' AND %s <> '' THEN 'generated' ELSE title_source END,
             title = CASE WHEN title = '' THEN %s ELSE title END,
             title_state = CASE WHEN title <> '' OR %s <> '' THEN 'done' ELSE %s END,
             title_error = %s, title_due_at = NULL
-        WHERE id = %s AND title_state = 'pending'""",
-        [title, title, title, otherwise, jsontext.clean_text(error), thread_id],
+        WHERE {_STILL_OURS}""",
+        [title, title, title, otherwise, jsontext.clean_text(error), work.thread_id, work.attempt],
     )
 
 
-def _fall_back(thread_id: str, messages: Iterable[StoredMessage], error: str) -> None:
+def _fall_back(work: Work, messages: Iterable[StoredMessage], error: str) -> None:
     """Make the first user message the title; no more attempts, even if it says nothing."""
     said = (headline(parts.text_of(m.content), LENGTH) for m in messages if m.role == "user")
     title = next((text for text in said if text), "")
-    _settle(thread_id, title, error)
+    _settle(work, title, error)
 
 
-def _put_off(thread_id: str, seconds: int, error: str) -> int:
+@retry_conflicts
+def _put_off(work: Work, seconds: int, error: str) -> int:
     sql.execute(
-        """UPDATE mastra_memory_thread
+        f"""UPDATE mastra_memory_thread
         SET title_due_at = clock_timestamp() + make_interval(secs => %s), title_error = %s
-        WHERE id = %s AND title_state = 'pending'""",
-        [seconds, jsontext.clean_text(error), thread_id],
+        WHERE {_STILL_OURS}""",
+        [seconds, jsontext.clean_text(error), work.thread_id, work.attempt],
     )
     return seconds

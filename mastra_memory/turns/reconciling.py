@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mastra_memory import calls, messages, parts, sql
+from mastra_memory import calls, locking, messages, parts
 from mastra_memory.recall import newest
 from mastra_memory.turns.rows import Row, row_of
 
@@ -22,7 +22,7 @@ def reconciled(thread_id: str, rows: Sequence[Row]) -> list[Row]:
     normal = [_normal(row) for row in rows]
     if not any(True for row in normal for _ in calls.invocations(row["content"])):
         return [row for row in normal if _says_something(row)]
-    sql.row("SELECT 1 FROM mastra_memory_thread WHERE id = %s FOR UPDATE", [thread_id])
+    locking.lock_threads([thread_id])
     stored = {one.id: one for one in messages.get_messages([row["id"] for row in normal])}
     normal = [
         {**row, "content": calls.updated(stored[row["id"]].content, row["content"])}

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from mastra_memory import messages, sql
+from mastra_memory import leases, messages, sql
 from mastra_memory.embedding import embedder, indexing, requests
 from mastra_memory.embedding.embedder import Embedded
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
@@ -347,16 +347,14 @@ def test_embed_pending__two_at_once_never_embed_the_same_message() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_embed_pending__what_takes_long_is_not_taken_by_another_meanwhile(
-    memory_settings: Any, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(requests, "MARGIN", 1.0)
-    memory_settings(EMBEDDER_TIMEOUT=1.0)
+    monkeypatch.setattr(requests, "LEASE_SECONDS", 1.0)
+    monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.2)
 
     class Slow(FakeEmbedder):
-        batch_size = 1
-
         def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
-            time.sleep(0.8)
+            time.sleep(3)
             return super().embed(texts, query=query, timeout=timeout)
 
     def take_over() -> int:

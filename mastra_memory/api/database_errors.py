@@ -1,0 +1,38 @@
+"""What API clients are told when the database fails: what is wrong, and whether to try again."""
+
+from django.db import InterfaceError, OperationalError
+
+from mastra_memory import locking
+from mastra_memory.exceptions import ConcurrentUpdate
+
+RETRY_AFTER_SECONDS = 1
+"""For conflicts with other requests, which are over soon."""
+UNAVAILABLE_SECONDS = 5
+"""For everything that needs an administrator, or a restart of the database."""
+
+UNREACHABLE = "The database cannot be reached"
+DISK_FULL = (
+    "The database's disk is full; nothing was stored. Send the request again once there is space."
+)
+OUT_OF_MEMORY = "The database is out of memory. Send the request again later."
+TOO_MANY_CONNECTIONS = "The database has too many connections. Send the request again later."
+
+_BY_STATE = {
+    "53100": DISK_FULL,
+    "53200": OUT_OF_MEMORY,
+    "53300": TOO_MANY_CONNECTIONS,
+}
+_REFUSED_CONNECTION = ("too many clients", "too many connections", "connection slots")
+"""Parts of PostgreSQL's English messages; libpq passes no SQLSTATE of a refused connection on."""
+
+
+def describe(error: OperationalError | InterfaceError | ConcurrentUpdate) -> tuple[str, int]:
+    """Return the text for the client and the seconds after which it may send the request again."""
+    if locking.is_conflict(error):
+        return str(ConcurrentUpdate()), RETRY_AFTER_SECONDS
+    state = getattr(error.__cause__, "sqlstate", None)
+    if state in _BY_STATE:
+        return _BY_STATE[state], UNAVAILABLE_SECONDS
+    if state is None and any(text in str(error) for text in _REFUSED_CONNECTION):
+        return TOO_MANY_CONNECTIONS, UNAVAILABLE_SECONDS
+    return UNREACHABLE, UNAVAILABLE_SECONDS
