@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
-from mastra_memory.api.errors import NO_STORE, RETRY_AFTER_SECONDS
+from mastra_memory.api import database_errors
+from mastra_memory.api.errors import NO_STORE
 
 API = "/api"
 
@@ -50,13 +51,13 @@ def api_not_found(request: HttpRequest) -> JsonResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500, or 503 if the database cannot be reached."""
+    """Answer 500, or 503 with the reason if the database failed."""
     if not is_api(request):
         return defaults.server_error(request)
-    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
-        return json_error(
-            "The database cannot be reached", 503, **{"Retry-After": str(RETRY_AFTER_SECONDS)}
-        )
+    error = sys.exc_info()[1]
+    if isinstance(error, OperationalError | InterfaceError):
+        text, seconds = database_errors.describe(error)
+        return json_error(text, 503, **{"Retry-After": str(seconds)})
     return json_error("Internal server error", 500)
 
 
