@@ -249,8 +249,9 @@ class _Reader:
     def one_of(self, path: str, allowed: tuple[Any, ...]) -> Any:
         """The value at `path`, the first of `allowed` when absent."""
         value = self.get(path, allowed[0])
-        if any(value is choice or value == choice for choice in allowed):
-            return value
+        for choice in allowed:  # 0 and 1 equal False and True, but are not flags
+            if value == choice and isinstance(value, bool) == isinstance(choice, bool):
+                return value
         self.fault(path, f"must be one of {', '.join(map(str, allowed))}")
         return allowed[0]
 

@@ -113,6 +113,8 @@ def test_parse__recall_is_by_resource_unless_it_says_thread(scope: str, meant: s
 @pytest.mark.parametrize(
     ("given", "field"),
     [
+        ({"readOnly": 1}, "read_only"),
+        ({"workingMemory": {"agentManaged": 0}}, "working_memory.agent_managed"),
         ({"lastMessages": -1}, "last_messages"),
         ({"lastMessages": 1.5}, "last_messages"),
         ({"lastMessages": True}, "last_messages"),

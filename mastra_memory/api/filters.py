@@ -1,25 +1,46 @@
 """Filters of the thread list beyond Mastra's: dates, title, words."""
 
+from datetime import datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, QuerySet
 from django_filters import rest_framework as filters
+from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 
-from mastra_memory import conf, searchable
+from mastra_memory import conf, searchable, times
 from mastra_memory.api.errors import flatten
 from mastra_memory.api.params import fault
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, Thread
 
 
+class UtcDateTimeField(IsoDateTimeField):
+    """An ISO 8601 time, in UTC: PostgreSQL refuses zones of 16 hours and more."""
+
+    def clean(self, value: Any) -> datetime | None:
+        """Return the time, or None for an empty value."""
+        moment = super().clean(value)
+        try:
+            return None if moment is None else times.to_milliseconds(moment)
+        except OverflowError:
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
+
+
+class UtcDateTimeFilter(filters.IsoDateTimeFilter):
+    """Filter by a time that may be given in any zone."""
+
+    field_class = UtcDateTimeField
+
+
 class ThreadFilter(filters.FilterSet):
     """All given conditions must hold. Times are ISO 8601, inclusive."""
 
-    createdAfter = filters.IsoDateTimeFilter("created_at", "gte", label="created at or after")
-    createdBefore = filters.IsoDateTimeFilter("created_at", "lte", label="created at or before")
-    updatedAfter = filters.IsoDateTimeFilter("updated_at", "gte", label="active at or after")
-    updatedBefore = filters.IsoDateTimeFilter("updated_at", "lte", label="active at or before")
+    createdAfter = UtcDateTimeFilter("created_at", "gte", label="created at or after")
+    createdBefore = UtcDateTimeFilter("created_at", "lte", label="created at or before")
+    updatedAfter = UtcDateTimeFilter("updated_at", "gte", label="active at or after")
+    updatedBefore = UtcDateTimeFilter("updated_at", "lte", label="active at or before")
     title = filters.CharFilter("title", "icontains", label="part of the title")
     text = filters.CharFilter(method="with_words", label="words in a message")
 

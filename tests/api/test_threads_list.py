@@ -142,6 +142,7 @@ def test_list__the_longest_key_that_is_allowed(api: Api) -> None:
         ({"page": "\u0661"}, "page"),
         ({"resourceId": ("a", "b")}, "resourceId"),
         ({"createdAfter": "yesterday"}, "createdAfter"),
+        ({"createdAfter": "0001-01-01T00:00:00+01:00"}, "createdAfter"),
         ({"updatedBefore": "2024-02-30"}, "updatedBefore"),
     ],
 )
@@ -156,6 +157,7 @@ def test_list__bad_parameters_are_400_and_named(
     [
         ({"createdAfter": wire_time(2)}, ["t3", "t2"]),
         ({"createdBefore": wire_time(1)}, ["t1", "t0"]),
+        ({"createdAfter": "0860-01-24T05:38:10.4+22:54"}, ["t3", "t2", "t1", "t0"]),
         ({"updatedAfter": wire_time(1), "updatedBefore": wire_time(2)}, ["t2", "t1"]),
         ({"title": "RIP"}, ["t3", "t2", "t1", "t0"]),
         ({"title": "%"}, []),

@@ -1,0 +1,38 @@
+"""No attack of the table stops the service, and none costs more than its line says."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.hostile.attacks import ATTACKS, Attack
+from tests.hostile.target import Target, serving
+
+pytestmark = pytest.mark.slow
+MEASURED = os.environ.get("MEASURED_BUDGETS") == "1"
+SECONDS_FACTOR, MEGABYTES_FACTOR = (1.0, 1.0) if MEASURED else (8.0, 2.0)
+MAX_MEGABYTES_LEFT = 400
+"""What the largest web process may hold after any attack."""
+CHOSEN = [attack for attack in ATTACKS if MEASURED or not attack.long]
+
+
+@pytest.fixture(scope="session")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """The service, started once for all attacks."""
+    with serving(tmp_path_factory.mktemp("hostile")) as started:
+        yield started
+
+
+@pytest.mark.parametrize("attack", CHOSEN, ids=[attack.name for attack in CHOSEN])
+def test_attack__is_answered_within_its_budget(target: Target, attack: Attack) -> None:
+    if attack.prepare:
+        attack.prepare(target)
+    target.timeout = attack.seconds * SECONDS_FACTOR + 5
+    with target.measured() as costs:
+        reply = attack.send(target)
+    (cost,) = costs
+    assert reply.status in attack.statuses, (cost, reply)
+    assert cost.seconds <= attack.seconds * SECONDS_FACTOR, cost
+    assert cost.megabytes <= attack.megabytes * MEGABYTES_FACTOR, cost
+    assert cost.left <= MAX_MEGABYTES_LEFT * MEGABYTES_FACTOR, cost
+    assert target.healthy()
