@@ -23,30 +23,8 @@ def shown(name: str, *contents: Any, seconds: float = 3, pages: Sequence[str] = 
     ]
 
 
-LEXERS = ("cpp", "devicetree", "html+ng2", "autoit", "systemd", "csharp", "mcschema")
 BOTH = ("change", "print")
 RENDERING: list[Attack] = [
-    *shown("mcschema that never ends", message_of("```mcschema\n<!--\n```"), pages=BOTH),
-    *[
-        attack
-        for lexer in LEXERS
-        for attack in shown(
-            f"{lexer} of 20,000 lines",
-            message_of(f"```{lexer}\n" + "\n" * 20_000 + "```"),
-            message_of(f"```{lexer}\n" + "<" * 20_000 + "\n```"),
-        )
-    ],
-    *shown(
-        "60 parts of images that are none",
-        {"format": 2, "parts": [{"type": "text", "text": "![" * 9_990}] * 60},
-        pages=BOTH,
-    ),
-    *shown(
-        "500,000 parts",
-        {"format": 2, "parts": [{"type": "text", "text": "x"}] * 500_000},
-        seconds=5,
-        pages=BOTH,
-    ),
     *shown("one text of 15 MB", message_of("word " * 3_000_000), seconds=5, pages=BOTH),
     *shown("nested quotes", message_of("> " * 100_000)),
     *shown("open brackets", message_of("[" * 100_000), message_of("*a_ " * 50_000)),

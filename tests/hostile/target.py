@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
@@ -65,12 +65,12 @@ class Target:
         body: bytes | None = None,
         *,
         timeout: float | None = None,
-        **headers: str,
+        headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send a request and read the whole answer."""
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout or self.timeout)
         try:
-            client.request(method, path, body, headers)
+            client.request(method, path, body, dict(headers or {}))
             answer = client.getresponse()
             start, size = b"", 0
             while piece := answer.read(256 * 1024):
@@ -90,12 +90,12 @@ class Target:
             method,
             f"/api/memory/{path}?{urlencode(words)}",
             body,
-            **{"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
         )
 
     def page(self, path: str) -> Reply:
         """Open a page of the admin as an administrator."""
-        return self.send("GET", path, **self._session())
+        return self.send("GET", path, headers=self._session())
 
     def conversation(self, thread_id: str, page: str = "change") -> Reply:
         """Open a conversation in the admin."""
@@ -116,7 +116,7 @@ class Target:
             "csrfmiddlewaretoken": token[1].decode(),
         }
         headers = {"Content-Type": "application/x-www-form-urlencoded", **self._session()}
-        reply = self.send("POST", "/admin/login/", urlencode(fields).encode(), **headers)
+        reply = self.send("POST", "/admin/login/", urlencode(fields).encode(), headers=headers)
         assert reply.status == 302, reply
 
     def store(self, thread_id: str, *messages: Any) -> Reply:

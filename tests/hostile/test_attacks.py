@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hostile.attacks import ATTACKS, Attack
+from tests.hostile.attack import Attack
+from tests.hostile.attacks import ATTACKS
 from tests.hostile.target import Target, serving
 
 pytestmark = pytest.mark.slow

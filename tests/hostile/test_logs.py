@@ -46,7 +46,7 @@ def send(target: Target, key: str, query: Any, body: Any) -> None:
     raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {target.token}", "Content-Type": "application/json"}
     address = f"/api/memory/{quote(path)}?{urlencode(words)}"
-    reply = target.send(method, address, raw, **headers)
+    reply = target.send(method, address, raw, headers=headers)
     assert reply.status < 500, (key, query, body, reply)
 
 
