@@ -46,6 +46,28 @@ def _faulty_options() -> list[tuple[str, str]]:
 
 
 @checks.register("mastra_memory")
+def check_limits(**_: Any) -> list[checks.CheckMessage]:
+    """Report time limits that are not numbers of seconds."""
+    if conf.unreadable():
+        return []
+    known = conf.app_settings()
+    names = ("STATEMENT_TIMEOUT_API", "STATEMENT_TIMEOUT_ADMIN", "STATEMENT_TIMEOUT_TASKS")
+    return [
+        checks.Error(
+            f"MASTRA_MEMORY['{name}'] must be a number of seconds from 0 to 2,147,483, or None.",
+            id="mastra_memory.E012",
+        )
+        for name in names
+        if not _is_duration(getattr(known, name))
+    ]
+
+
+def _is_duration(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (is_number and 0 <= value <= 2_147_483)
+
+
+@checks.register("mastra_memory")
 def check_metric(**_: Any) -> list[checks.CheckMessage]:
     """A metric that pgvector does not know."""
     if conf.unreadable():

@@ -48,6 +48,13 @@ class AppSettings:
     bound memory."""
     MAX_PER_PAGE: int = 1000
     """The largest page for callers who are not unscoped."""
+    STATEMENT_TIMEOUT_API: float | None = 5.0
+    """Seconds that one SQL statement of an API request may run; then the answer is 503. 0 means no
+    limit, None leaves the session's `statement_timeout` as it is."""
+    STATEMENT_TIMEOUT_ADMIN: float | None = 15.0
+    """The same for the pages of our admin."""
+    STATEMENT_TIMEOUT_TASKS: float | None = 60.0
+    """The same for our Celery tasks. Management commands have no limit of ours."""
     EMBEDDER: str = "local/wordllama"
     """`provider/model` of the embedder, or the dotted path of a class or function of your own."""
     EMBED_ALSO: Sequence[str] = ()

@@ -6,7 +6,9 @@ have done is found by `manage.py mastra_catch_up` from rows alone.
 
 import logging
 import time
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from celery import Celery, Task, shared_task
 from django.db import transaction
@@ -16,6 +18,7 @@ from kombu.exceptions import KombuError
 from mastra_memory import conf, searchable, titles
 from mastra_memory.embedding import indexing, requests
 from mastra_memory.review import exporting
+from mastra_memory.statement_timeout import limit_statements
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +36,23 @@ WORDS_AT_A_TIME = 5_000
 """How many messages one task reads the words of before it leaves the rest to the next."""
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _limited(function: Callable[P, R]) -> Callable[P, R]:
+    """Run the task with a limit on each of its SQL statements."""
+
+    @wraps(function)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+        with limit_statements(conf.app_settings().STATEMENT_TIMEOUT_TASKS):
+            return function(*args, **kwargs)
+
+    return limited
+
+
 @shared_task
+@_limited
 def embed_pending() -> int:
     """Embed what was saved and what is due again. Returns how many messages it were."""
     done, more = indexing.embed_pending(seconds=EMBEDDING_SECONDS)
@@ -43,6 +62,7 @@ def embed_pending() -> int:
 
 
 @shared_task
+@_limited
 def write_words() -> int:
     """Write the searchable words of what was saved in bulk. Returns how many messages it were."""
     done = searchable.write_pending(limit=WORDS_AT_A_TIME)
@@ -52,6 +72,7 @@ def write_words() -> int:
 
 
 @shared_task
+@_limited
 def generate_title(thread_id: str) -> None:
     """Give a thread its title; when the model is unavailable, try again later."""
     seconds = titles.propose_title(thread_id)
@@ -60,6 +81,7 @@ def generate_title(thread_id: str) -> None:
 
 
 @shared_task
+@_limited
 def catch_up() -> None:
     """Ask for all work that the rows say is due, whatever became of the tasks for it."""
     requests.give_up_lost()
@@ -73,6 +95,7 @@ def catch_up() -> None:
 
 
 @shared_task
+@_limited
 def make_export(job_id: int) -> None:
     """Make the file of an export; one that is done stays as it is."""
     exporting.run(job_id)

@@ -79,6 +79,13 @@ if env.flag("PREPARED_STATEMENTS", True):
     _options = DATABASES["default"].setdefault("OPTIONS", {})
     _options["prepare_threshold"] = 3
     _options["options"] = f"{_options.get('options', '')} -c plan_cache_mode=force_generic_plan"
+    # A session that starts with the limit of the API needs no statement to set it.
+    if "STATEMENT_TIMEOUT" in os.environ:
+        _milliseconds = round(env.seconds("STATEMENT_TIMEOUT", 0) * 1000)
+        _options["options"] += f" -c statement_timeout={_milliseconds}"
+else:
+    # Django's sign for a transaction pooler: nothing is set on a session.
+    DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
 DEFAULT_AUTO_FIELD = os.environ.get("DEFAULT_AUTO_FIELD", "django.db.models.BigAutoField")
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -121,6 +128,9 @@ MASTRA_MEMORY: dict[str, Any] = {
     "MAX_BODY_BYTES": env.number("MASTRA_MEMORY_MAX_BODY_BYTES", 20 * 1024 * 1024),
     "MAX_BODY_VALUES": env.number("MASTRA_MEMORY_MAX_BODY_VALUES", 1_000_000),
     "MAX_PER_PAGE": env.number("MASTRA_MEMORY_MAX_PER_PAGE", 1000),
+    "STATEMENT_TIMEOUT_API": env.seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_API", 5.0),
+    "STATEMENT_TIMEOUT_ADMIN": env.seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_ADMIN", 15.0),
+    "STATEMENT_TIMEOUT_TASKS": env.seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_TASKS", 60.0),
     "BROKER_TIMEOUT": env.seconds("CELERY_BROKER_TIMEOUT", 0.05),
     "SEARCH_LANGUAGE": os.environ.get("MASTRA_MEMORY_SEARCH_LANGUAGE") or "english",
 }

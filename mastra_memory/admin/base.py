@@ -7,16 +7,19 @@ from urllib.parse import urlsplit
 
 from django.contrib import admin
 from django.contrib.admin.utils import get_fields_from_path, quote
+from django.db import OperationalError, connection, transaction
 from django.db.models import DateField, Model
 from django.db.models.constants import LOOKUP_SEP
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
+from django.template.response import SimpleTemplateResponse
 from django.templatetags.static import static
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from mastra_memory import conf
+from mastra_memory import conf, statement_timeout
 from mastra_memory.admin.access import mask_of
 from mastra_memory.admin.markdown import harmless
 
@@ -39,12 +42,30 @@ def policy() -> str:
     )
 
 
+def _limited(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    """Call the view and render its response, with a limit on each SQL statement."""
+    seconds = conf.app_settings().STATEMENT_TIMEOUT_ADMIN
+    try:
+        with statement_timeout.limit_statements(seconds):
+            response = view(request, *args, **kwargs)
+            if isinstance(response, SimpleTemplateResponse):
+                response.render()  # Templates may read from the database as well.
+            return response
+    except OperationalError as error:
+        if not statement_timeout.is_statement_timeout(error):
+            raise
+    if connection.in_atomic_block:
+        transaction.set_rollback(True)
+    # The page reads nothing from the database: the transaction may be aborted.
+    return HttpResponse(render_to_string("admin/mastra_memory/too_slow.html"), status=503)
+
+
 def secured(view: View) -> View:
     """The view with our policy, unless it set one itself."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = view(request, *args, **kwargs)
+        response = _limited(view, request, *args, **kwargs)
         if conf.app_settings().CONTENT_SECURITY_POLICY:
             response.headers.setdefault("Content-Security-Policy", policy())
         response.headers.setdefault("Referrer-Policy", "same-origin")

@@ -1,7 +1,7 @@
 """What every viewset of the memory API shares: JSON in and out, the caller, the agent."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import BytesIO
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from mastra_memory import conf, jsontext
+from mastra_memory import conf, jsontext, statement_timeout
 from mastra_memory.api import errors
 from mastra_memory.api.openapi import MemoryAutoSchema
 from mastra_memory.api.params import Params
@@ -117,12 +117,21 @@ class MemoryViewSet(ViewSet):
     content_negotiation_class = Negotiation
     schema = MemoryAutoSchema()
 
+    _limits: ExitStack
     caller: Caller
     params: Params
 
     thread_kwarg: ClassVar[str] = "thread_id"
 
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        with ExitStack() as self._limits:
+            return super().dispatch(request, *args, **kwargs)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        # Entered here and not in `dispatch`, so that a database which cannot be reached is
+        # answered by the exception handler.
+        seconds = conf.app_settings().STATEMENT_TIMEOUT_API
+        self._limits.enter_context(statement_timeout.limit_statements(seconds))
         super().initial(request, *args, **kwargs)
         self.params = Params(request.query_params)
         self.caller = caller_of(request)

@@ -15,6 +15,13 @@ from rest_framework.views import set_rollback
 from mastra_memory import exceptions as ours
 from mastra_memory.api import database_errors
 from mastra_memory.exceptions import MOST_ISSUES, Issue
+from mastra_memory.statement_timeout import is_statement_timeout
+
+# No Retry-After: the same request would take as long again.
+TOO_SLOW = (
+    "The database took too long to answer this request and stopped. Ask for less: a smaller page, "
+    "a narrower filter or a shorter query."
+)
 
 NO_STORE = {"Cache-Control": "no-store"}
 """Sent with every answer: conversations must not stay in a browser's or a proxy's cache."""
@@ -57,6 +64,9 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     if isinstance(error, drf.APIException):
         set_rollback()
         return _of_framework(error)
+    if is_statement_timeout(error):
+        set_rollback()
+        return Response({"error": TOO_SLOW}, status=503)
     if isinstance(error, OperationalError | InterfaceError | ours.ConcurrentUpdate):
         set_rollback()
         text, seconds = database_errors.describe(error)
