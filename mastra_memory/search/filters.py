@@ -8,11 +8,10 @@ from django.db import DataError, transaction
 
 from mastra_memory import jsontext, sql
 from mastra_memory.exceptions import InvalidInput, Issue
+from mastra_memory.search import regex
 
 MAX_DEPTH = 10
 MAX_CONDITIONS = 200
-MAX_PATTERN = 200
-"""How long a regular expression may be."""
 
 _OWN = {
     "message_id": "to_jsonb(m.id)",
@@ -61,6 +60,7 @@ class _Reader:
     def __init__(self) -> None:
         self.params: list[Any] = []
         self.conditions = 0
+        self.patterns = 0
         self.element: str | None = None
         """What keys belong to inside of `$elemMatch`: an element of a list."""
 
@@ -177,19 +177,22 @@ class _Reader:
             WHERE {" AND ".join(parts) or "TRUE"})"""
 
     def pattern(self, key: str, value: Any, path: str) -> str:
-        """A text that fits a regular expression, as the database reads it."""
-        if not isinstance(value, str) or len(value) > MAX_PATTERN:
-            raise _fault(path, f"expected a text of at most {MAX_PATTERN} characters")
+        """A text whose beginning matches a regular expression of PostgreSQL."""
+        self.patterns += 1
+        if self.patterns > regex.MAX_PATTERNS:
+            raise _fault(path, f"is more than regular expression number {regex.MAX_PATTERNS}")
+        if not isinstance(value, str):
+            raise _fault(path, "expected a text")
         asked = jsontext.clean_text(value)
-        if re.search(r"\\[1-9]", asked):  # these may take for ever
-            raise _fault(path, "must not refer back to what it found")
+        if problem := regex.find_problem(asked):
+            raise _fault(path, problem)
         try:
             with transaction.atomic():
                 sql.row("SELECT '' ~ %s", [asked])
         except DataError:
             raise _fault(path, "is no regular expression") from None
         is_text = f"jsonb_typeof({self.field(key)}) = 'string'"
-        found = f"{is_text} AND {self.field(key)} #>> '{{}}' ~ %s"
+        found = f"{is_text} AND left({self.field(key)} #>> '{{}}', {regex.MAX_TEXT}) ~ %s"
         self.params.append(asked)
         return f"coalesce({found}, FALSE)"
 
