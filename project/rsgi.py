@@ -56,6 +56,10 @@ class BodyRefused(Exception):
         self.status = status
 
 
+class BodyIncomplete(Exception):
+    """The client left before its body had arrived."""
+
+
 class Application:
     """The RSGI application of one web process."""
 
@@ -77,7 +81,7 @@ class Application:
         except BodyRefused as refusal:
             refuse(protocol, refusal)
             return
-        except (ProtocolClosed, ProtocolError):
+        except (BodyIncomplete, ProtocolClosed, ProtocolError):
             return  # the client has left
         if not response.streaming:
             protocol.response_bytes(response.status, response.headers, response.content)
@@ -177,8 +181,8 @@ def wsgi_environ(scope: Scope, body: IO[bytes]) -> "WSGIEnvironment":
 async def read_body(scope: Scope, protocol: HTTPProtocol) -> IO[bytes]:
     """Read a request's body to its end.
 
-    Raises `BodyRefused` for one that is too large or too slow, and granian's `ProtocolClosed` if
-    the client leaves.
+    Raises `BodyRefused` for one that is too large or too slow, and `BodyIncomplete` or granian's
+    `ProtocolClosed` if the client leaves.
     """
     body = SpooledTemporaryFile(IN_MEMORY)
     headers = scope.headers
@@ -208,6 +212,9 @@ async def read_body(scope: Scope, protocol: HTTPProtocol) -> IO[bytes]:
     if size > limit:
         body.close()
         raise too_large(limit)
+    if size < length:  # Granian ends the iteration when the connection is closed
+        body.close()
+        raise BodyIncomplete
     return body
 
 

@@ -19,7 +19,7 @@ from project.management.commands import serve
 
 ROOT = Path(__file__).resolve().parent.parent
 KIT = ROOT / "tests" / "conformance"
-START_TIMEOUT = 60.0
+START_TIMEOUT = 180.0
 STOP_TIMEOUT = 15.0
 
 

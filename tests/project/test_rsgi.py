@@ -75,6 +75,15 @@ def test_slow_bodies__leave_health_and_other_requests_answered(server: RealServe
             assert client.recv(100) == b""
 
 
+def test_body__that_is_cut_off_changes_nothing(server: RealServer) -> None:
+    head = HEAD.format(path="/api/memory/threads?agentId=a", kind="application/json")
+    head = head.replace("\r\n\r\n", f"\r\nAuthorization: Bearer {server.token}\r\n\r\n")
+    with start_request(server, head + '{"resourceId": "r", "threadId": "cut"}') as client:
+        client.shutdown(socket.SHUT_WR)
+        assert not client.recv(1000).startswith(b"HTTP/1.1 200")
+    assert server.send("GET", "threads/cut")[0] == 404
+
+
 def test_body__that_arrives_steadily_may_take_longer_than_the_timeout(server: RealServer) -> None:
     body = json.dumps({"resourceId": "r", "title": "x" * 200_000}).encode()
     half = len(body) // 2

@@ -19,7 +19,7 @@ from django.db import OperationalError, connections
 from project import embedded, env, first_run
 from project.processes import ProcessGroup
 
-START_TIMEOUT = 60.0
+START_TIMEOUT = 180.0
 WORKER_STOP_TIMEOUT = 10
 """Seconds for a web process to finish its requests when it is stopped."""
 THREADS = 2
