@@ -3,8 +3,9 @@
 import binascii
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -81,16 +82,28 @@ class Unknown:
 Piece = Text | Reasoning | ToolCall | File | Source | Unknown
 
 
-def pieces_of(content: Any) -> list[Piece]:
-    """The content in order. Never fails: what cannot be read is an `Unknown`."""
+def pieces_of(content: Any, limit: int | None = None) -> list[Piece]:
+    """The content in order, at most `limit` pieces of it.
+
+    Never fails: what cannot be read is an `Unknown`.
+    """
+    return list(islice(iterate_pieces(content), limit))
+
+
+def iterate_pieces(content: Any) -> Iterator[Piece]:
+    """Yield the content in order, each piece when it is asked for."""
     if not isinstance(content, Mapping) or not isinstance(content.get("parts"), list):
-        return [Unknown("content", content)]
+        yield Unknown("content", content)
+        return
     parts = content["parts"]
-    found = [piece for index in range(len(parts)) if (piece := piece_at(parts, index))]
+    has_text = False
+    for index in range(len(parts)):
+        if piece := piece_at(parts, index):
+            has_text = has_text or isinstance(piece, Text)
+            yield piece
     whole = content.get("content")
-    if isinstance(whole, str) and whole.strip() and not any(isinstance(p, Text) for p in found):
-        found.append(Text(whole))
-    return found
+    if not has_text and isinstance(whole, str) and whole.strip():
+        yield Text(whole)
 
 
 def piece_at(parts: Sequence[Any], index: int) -> Piece | None:

@@ -100,6 +100,28 @@ def replace_placeholders(text: str, replacement: str) -> str:
     return _PLACEHOLDER.sub(replacement, text)
 
 
+SPLIT_CONTEXT = 300
+"""Characters on each side of a cut that are checked for something to mask."""
+MAX_SPLIT_ATTEMPTS = 200
+
+
+def split_before(text: str, limit: int, apply: Mask) -> int:
+    """Return a position up to `limit` that does not lie within something that is masked.
+
+    A text cut in the middle of an e-mail address would show a half that no pattern matches.
+    Masks show only their results, so a position is right if both sides masked apart are what
+    the two give masked together. Gives up, and returns `limit`, after `MAX_SPLIT_ATTEMPTS`.
+    """
+    if len(text) <= limit or apply is as_is:
+        return min(len(text), limit)
+    for at in range(limit, max(0, limit - MAX_SPLIT_ATTEMPTS), -1):
+        before = text[max(0, at - SPLIT_CONTEXT) : at]
+        after = text[at : at + SPLIT_CONTEXT]
+        if apply(before + after) == apply(before) + apply(after):
+            return at
+    return limit
+
+
 def _name(entry: str) -> str:
     return entry if entry in BUILT_IN else "hidden"
 

@@ -8,11 +8,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from mastra_memory.admin import access, change_lines, memory_panel
-from mastra_memory.admin.conversation import address
+from mastra_memory.admin.changelist import TITLE_CHARACTERS, short_title
+from mastra_memory.admin.conversation import address, text_address
 from mastra_memory.admin.list_filters import reviewers
-from mastra_memory.admin.markdown import harmless, render
+from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.pictures import Tree, draw_tree
-from mastra_memory.admin.timeline import pretty
+from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.models import (
     ModelUsage,
     ObservationalRecord,
@@ -29,14 +30,23 @@ from mastra_memory.review import desk, history, lineage, notes, rubric
 OTHER_THREADS = 6
 KNOWN_TAGS = 200
 SOURCES = 40
-LONGEST_OBSERVATIONS = 50_000
-_GROUP = re.compile(r'</?observation-group\b(?:[^>]*?range="([^":]*):[^"]*")?[^>]*>')
+MAX_OBSERVATION_CHARACTERS = 50_000
+_GROUP = re.compile(
+    r'</?observation-group\b(?:[^<>]{0,300}?range="([^":<>]{0,300}):[^"<>]{0,300}")?[^<>]{0,500}>'
+)
+"""No part may run on to the next tag: then many tags without an end would take long."""
 
 
-def panels(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]) -> dict[str, Any]:
+def panels(
+    request: HttpRequest,
+    thread: Thread,
+    all_notes: Sequence[ReviewNote],
+    budget: RenderBudget,
+) -> dict[str, Any]:
     """Everything the page needs beside the messages."""
     user, mask = request.user, access.mask_of(request.user)
     visible = access.visible_threads(request)
+    metadata, metadata_cut = budget.json(thread.metadata, mask)
     return {
         **_review(request, thread, visible),
         "thread_notes": [note for note in all_notes if not note.message_id],
@@ -44,12 +54,13 @@ def panels(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]
         "questions": rubric.list_questions(thread.pk, user),
         "others_here": notes.others_here(thread.pk, user),
         "other_threads": _siblings(thread, visible, mask),
-        "metadata_text": pretty(thread.metadata, mask),
-        "memories": [memory_panel.panel(request, row) for row in _memories(thread)],
-        "observations": _observations(request, thread),
+        "metadata_text": metadata,
+        "metadata_cut": metadata_cut,
+        "memories": [_memory(request, thread, row, budget) for row in _memories(thread)],
+        "observations": _observations(request, thread, budget),
         "tree": _tree(thread, visible, mask),
         "usage": ModelUsage.objects.of_thread(thread.pk).totals(),
-        **_history(thread, mask),
+        **_history(thread, mask, budget),
     }
 
 
@@ -71,10 +82,10 @@ def _review(request: HttpRequest, thread: Thread, visible: QuerySet[Thread]) -> 
 
 def _siblings(thread: Thread, visible: QuerySet[Thread], mask: Any) -> list[tuple[str, str, Any]]:
     same = visible.of_resource(thread.resource_id).exclude(pk=thread.pk)  # type: ignore[attr-defined]
-    newest = same.order_by("-updated_at", "-pk").only("pk", "title", "updated_at")
+    newest = same.order_by("-updated_at", "-pk").values_list("pk", short_title(), "updated_at")
     return [
-        (address(other.pk), harmless(mask(other.title)) or other.pk, other.updated_at)
-        for other in newest[:OTHER_THREADS]
+        (address(pk), harmless(mask_beginning(title, mask, TITLE_CHARACTERS)) or pk, updated_at)
+        for pk, title, updated_at in newest[:OTHER_THREADS]
     ]
 
 
@@ -84,21 +95,39 @@ def _memories(thread: Thread) -> list[WorkingMemory]:
     return [*own, *shared]
 
 
-def _observations(request: HttpRequest, thread: Thread) -> list[dict[str, Any]]:
+def _memory(
+    request: HttpRequest, thread: Thread, row: WorkingMemory, budget: RenderBudget
+) -> memory_panel.MemoryPanel:
+    href = text_address(thread.pk, "memory", row.pk)
+    return memory_panel.panel(request, row, budget, text_href=href)
+
+
+def _observations(
+    request: HttpRequest, thread: Thread, budget: RenderBudget
+) -> list[dict[str, Any]]:
     mask = access.mask_of(request.user)
     own = ObservationalRecord.objects.about_thread(thread.pk)
     shared = ObservationalRecord.objects.about_resource(thread.resource_id)
     heads = [records.newest_first().first() for records in (own, shared)]
-    return [_observation(head, mask) for head in heads if head is not None]
+    return [
+        {
+            **_observation(head, mask, budget),
+            "text_href": text_address(thread.pk, "observations", head.pk),
+        }
+        for head in heads
+        if head is not None
+    ]
 
 
-def _observation(head: ObservationalRecord, mask: Any) -> dict[str, Any]:
+def _observation(head: ObservationalRecord, mask: Any, budget: RenderBudget) -> dict[str, Any]:
     """The text without its marks of groups, and links to where each group begins."""
     text = head.active_observations
-    first = [found[1] for found in _GROUP.finditer(text) if found[1]][:SOURCES]
+    beginning = text[:MAX_OBSERVATION_CHARACTERS]
+    first = [found[1] for found in _GROUP.finditer(beginning) if found[1]][:SOURCES]
     sources = [address(head.thread_id, at=pk) for pk in first] if head.thread_id else []
-    shown = mask_beginning(_GROUP.sub("", text), mask, LONGEST_OBSERVATIONS)
-    return {"record": head, "html": render(shown), "sources": sources}
+    is_cut = len(beginning) < len(text)
+    prose = budget.prose(_GROUP.sub("", beginning), mask)
+    return {"record": head, "prose": prose, "is_cut": is_cut or prose.is_cut, "sources": sources}
 
 
 def _tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:
@@ -107,24 +136,27 @@ def _tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:
         return None
     family = lineage.family_of(thread, visible)
     named = [
-        (pk, harmless(mask(title)) or pk, depth, gone) for pk, title, depth, gone in family.members
+        (pk, harmless(mask_beginning(title, mask, TITLE_CHARACTERS)) or pk, depth, gone)
+        for pk, title, depth, gone in family.members
     ]
     return draw_tree(named, thread.pk, family.more)
 
 
-def _history(thread: Thread, mask: Any) -> dict[str, Any]:
+def _history(thread: Thread, mask: Any, budget: RenderBudget) -> dict[str, Any]:
     changes = history.list_changes(thread.pk)
-    undoable = history.find_undoable(thread.pk)
+    undoable = history.find_undoable(thread.pk, with_values=False)
     names = history.names_of(change_lines.people_in(changes))
     return {
-        "changes": [_change(change, mask, names) for change in changes],
+        "changes": [_change(change, mask, names, budget) for change in changes],
         "undoable": undoable.get_kind_display() if undoable else "",
     }
 
 
-def _change(change: ThreadChange, mask: Any, names: Mapping[int, str]) -> dict[str, Any]:
+def _change(
+    change: ThreadChange, mask: Any, names: Mapping[int, str], budget: RenderBudget
+) -> dict[str, Any]:
     return {
         "change": change,
         "author": change.author.get_username() if change.author else "",
-        "lines": change_lines.lines_of(change, mask, names),
+        "lines": change_lines.lines_of(change, mask, names, budget),
     }

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db.models import F, Func, QuerySet, Value
+from django.db.models.functions import Left
 from django.db.models.query import ModelIterable
 from django.http import HttpRequest
 from django.utils.functional import cached_property
@@ -19,6 +20,7 @@ from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless, marked
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
+from mastra_memory.redaction import MAX_MATCH, mask_beginning
 from mastra_memory.review import finding
 
 COUNTED = 1_000
@@ -35,6 +37,35 @@ class BoundedPaginator(Paginator):
         return rows.order_by().values("pk")[: COUNTED + 1].count()
 
 
+TITLE_CHARACTERS = 200
+"""Of a title in a list."""
+
+
+def short_title(field: str = "title") -> Left:
+    """As much of a title as masking and showing it in a list take, however long it is."""
+    return Left(field, TITLE_CHARACTERS + 2 * MAX_MATCH)
+
+
+def with_thread_title(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Rows of threads, with the beginning of the title as `thread_title`."""
+    rows = rows.defer("thread__title", "thread__metadata", "thread__title_request")
+    return rows.annotate(thread_title=short_title("thread__title"))
+
+
+def name_of(row: Any) -> str:
+    """What a row of `with_thread_title` is about: title or id of the thread, or the resource."""
+    return row.thread_title or row.thread_id or row.resource_id
+
+
+class ShortenedChangeList(ChangeList):
+    """A list that reads long columns in part, as `shorten()` of its admin says."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Django's, on shortened rows; actions work on the whole rows."""
+        self.queryset = self.model_admin.shorten(self.queryset)
+        super().get_results(request)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """What the list shows beside the thread's own columns."""
@@ -47,7 +78,7 @@ class Row:
     passage_id: str
 
 
-class ThreadChangeList(ChangeList):
+class ThreadChangeList(ShortenedChangeList):
     """Django's list, with what a reviewer wants to see of each thread."""
 
     found: finding.Found | None = None
@@ -73,7 +104,7 @@ class ThreadChangeList(ChangeList):
                 passage=passages.get(hit, ""),
                 passage_id=hit,
             )
-            thread.shown_title = mask(thread.title)
+            thread.shown_title = mask_beginning(thread.short_title, mask, TITLE_CHARACTERS)
         self.result_list = threads
 
     def _passages(self, thread_ids: list[str], mask: Any) -> dict[str, str]:
@@ -125,7 +156,7 @@ def masked(request: HttpRequest, threads: QuerySet[Thread]) -> QuerySet[Thread]:
     class Masked(ModelIterable):
         def __iter__(self) -> Iterator[Thread]:
             for thread in super().__iter__():
-                thread.title = harmless(mask(thread.title))
+                thread.title = harmless(mask_beginning(thread.title, mask, TITLE_CHARACTERS))
                 yield thread
 
     threads = threads.all()

@@ -12,6 +12,7 @@ from django.urls import reverse
 from mastra_memory import conf
 from mastra_memory.admin import access, timeline
 from mastra_memory.admin.base import static_root
+from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.timeline import Entry, Lens
 from mastra_memory.models import Message, ReviewNote, Thread
 from mastra_memory.review import notes, reading
@@ -23,6 +24,15 @@ def address(thread_id: str, **query: str) -> str:
     path = reverse("admin:mastra_memory_thread_change", args=[quote(thread_id)])
     given = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+def text_address(thread_id: str, what: str, key: int | str) -> str:
+    """Return the address of a text of this thread as plain text.
+
+    `key` is the sequence of a message, the key of a working memory or an observational record,
+    and `thread` for the thread's own title and metadata.
+    """
+    return reverse("admin:mastra_memory_thread_text", args=[quote(thread_id), what, quote(key)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +60,12 @@ class Timeline:
     newest_message: Message | None
 
 
-def read(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]) -> Timeline:
+def read(
+    request: HttpRequest,
+    thread: Thread,
+    all_notes: Sequence[ReviewNote],
+    budget: RenderBudget,
+) -> Timeline:
     """The page that the address asks for: around `at`, after `after`, before `before`, or the
     first unread messages, or the end.
     """
@@ -62,6 +77,7 @@ def read(request: HttpRequest, thread: Thread, all_notes: Sequence[ReviewNote]) 
     page = _page(thread.pk, at, asked.get("before", ""), asked.get("after", ""), asked.get("from"))
     lens = Lens(
         mask=access.mask_of(request.user),
+        budget=budget,
         notes=all_notes,
         target=at,
         read_up_to=read_up_to,
@@ -148,10 +164,13 @@ def _next(ids: Sequence[str], at: str) -> str:
 
 PRINTED = 1_000
 """Messages that go on paper."""
+PRINT_BUDGET = {"seconds": 5.0, "characters": 4_000_000, "blocks": 10_000}
+"""Paper has no second page to load, so it may hold more than a page on the screen."""
 
 
 def whole(request: HttpRequest, thread: Thread) -> dict[str, Any]:
     """The conversation from its beginning, as far as it is printed."""
     page = reading.oldest_page(thread.pk, size=PRINTED)
-    lens = Lens(mask=access.mask_of(request.user))
+    budget = RenderBudget(**PRINT_BUDGET)
+    lens = Lens(mask=access.mask_of(request.user), budget=budget)
     return {"entries": timeline.entries(page.messages, lens), "cut": page.has_later}

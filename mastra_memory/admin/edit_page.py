@@ -1,29 +1,35 @@
 """The editor: one text, with preview, the place of a fault, and a warning of other people."""
 
+import json
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 
 from mastra_memory import pieces
 from mastra_memory.admin import access, editing
-from mastra_memory.admin.markdown import render
-from mastra_memory.admin.timeline import pretty
+from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.exceptions import InvalidInput, Outdated
 from mastra_memory.models import Message, Thread
 from mastra_memory.redaction import as_is
 from mastra_memory.review import reading
 
-LONGEST_PREVIEW = 20_000
+MAX_EDITED_CHARACTERS = 500_000
+"""A longer text is not put into a form; Django refuses to read one of 2.5 MB anyway."""
 
 
 def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, Any] | None:
     """Save, and give the message to go back to (or nothing); else what the page is to show.
 
+    Raises `PermissionDenied` for a text that is too long to edit.
+
     None for a text that is masked for this person: saving it would write the mask over the data.
     """
     message = _message(request, thread, what)
     shown = _current(thread, message, what)
+    if len(shown) > MAX_EDITED_CHARACTERS:
+        raise PermissionDenied(_("This text is too long to be edited here."))
     if access.mask_of(request.user)(shown) != shown:
         return None
     page: dict[str, Any] = {
@@ -37,7 +43,10 @@ def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, A
         return page
     page["text"] = text = request.POST.get("text", "").replace("\r\n", "\n")
     if "preview" in request.POST:
-        return page | {"preview": render(text[:LONGEST_PREVIEW]), "was": request.POST.get("was")}
+        return page | {
+            "preview": RenderBudget().prose(text, as_is),
+            "was": request.POST.get("was"),
+        }
     try:
         _save(request, thread, message, what, text)
     except InvalidInput as fault:
@@ -67,12 +76,11 @@ def _value(thread: Thread, message: Message | None, what: str) -> Any:
 def _current(thread: Thread, message: Message | None, what: str) -> str:
     if message is not None:
         return pieces.plain_text(message.content)
-    return thread.title if what == "title" else pretty_whole(thread.metadata)
+    return thread.title if what == "title" else _indented(thread.metadata)
 
 
-def pretty_whole(value: Any) -> str:
-    """The JSON to edit, never cut."""
-    return pretty(value if value is not None else {}, as_is, longest=None)
+def _indented(metadata: dict[str, Any] | None) -> str:
+    return json.dumps(metadata or {}, ensure_ascii=False, indent=2)
 
 
 def _save(

@@ -1,4 +1,4 @@
-"""What a message holds, by itself: files and long texts, loaded when somebody asks for them."""
+"""The files that a message holds, loaded when somebody asks for them."""
 
 from typing import Any
 
@@ -42,16 +42,6 @@ def answer(request: HttpRequest, thread: Thread, sequence: int, index: int) -> H
     if header:
         response["Content-Disposition"] = header
     return _guarded(response)
-
-
-def answer_text(request: HttpRequest, thread: Thread, sequence: int, index: int) -> HttpResponse:
-    """A text in full, masked for this reader, as plain text and nothing else."""
-    found = pieces.pieces_of(_content(thread, sequence))
-    texts = [piece.text for piece in found if isinstance(piece, pieces.Text)]
-    if not 0 <= index < len(texts):
-        raise Http404
-    text = access.mask_of(request.user)(texts[index])
-    return _guarded(HttpResponse(text, "text/plain; charset=utf-8"))
 
 
 def _guarded(response: HttpResponse) -> HttpResponse:

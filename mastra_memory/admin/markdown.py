@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from time import thread_time
 from typing import Any
 
 import nh3
@@ -9,23 +10,23 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.util import ClassNotFound
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 
-LONGEST_CODE = 20_000
+MAX_TOKENS = 20_000
+"""Blocks and cells of one text; a table of 5 kB can ask for 65,000 cells."""
+CHECK_EVERY = 20
+"""Rules that run between two looks at the clock."""
 TAGS = {
     "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6",
-    "hr", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead",
+    "hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead",
     "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {
     "a": {"href", "title"},
     "code": {"class"},
     "ol": {"start"},
-    "pre": {"class"},
-    "span": {"class"},
 }
 _OVERRIDES = {ord(char): f"[U+{ord(char):04X}]" for char in "\u202a\u202b\u202d\u202e\x00"}
 _CLASS = re.compile(r"[a-z][a-z0-9-]{0,20}")
@@ -36,9 +37,33 @@ def harmless(text: str) -> str:
     return text.translate(_OVERRIDES)
 
 
-def render(text: str) -> SafeString:
-    """Markdown as HTML that holds no script, style, frame, form, image or odd link."""
-    return _clean(_parser().render(harmless(text)))
+class TooComplex(Exception):
+    """The text takes too long to render, or makes too much HTML."""
+
+
+class _Clock:
+    """Raises `TooComplex` when the processor time for one text is used up."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = thread_time() + seconds
+        self.calls = 0
+
+    def check(self) -> None:
+        self.calls += 1
+        if self.calls % CHECK_EVERY == 0 and thread_time() > self.end:
+            raise TooComplex
+
+
+def render(text: str, *, seconds: float) -> SafeString:
+    """Render Markdown as HTML that holds no script, style, frame, form, image or odd link.
+
+    Code is not highlighted: the time that lexers need cannot be bounded.
+
+    Raises:
+        TooComplex: The text needs more processor time than `seconds`, or has too many blocks.
+            Some inputs take time that grows with the square of their length.
+    """
+    return _clean(_parser().render(harmless(text), {"clock": _Clock(seconds)}))
 
 
 def marked(passage: str) -> SafeString:
@@ -60,7 +85,7 @@ def _clean(html: str) -> SafeString:
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
-    """Only the classes of highlighted code; only absolute links."""
+    """Only the class that names a language; only absolute links."""
     if name == "class":
         names = [word for word in value.split() if _CLASS.fullmatch(word)]
         return " ".join(names) or None
@@ -71,21 +96,32 @@ def _kept(tag: str, name: str, value: str) -> str | None:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "highlight": _highlighted})
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
     parser.enable(["table", "strikethrough"])
     parser.add_render_rule("image", _image_as_link)
+    # These rules match nothing. The parser tries them at every block and every character.
+    parser.block.ruler.before("table", "clock", _check_block, {"alt": _EVERYWHERE})
+    parser.inline.ruler.before("text", "clock", _check_inline)
+    parser.core.ruler.after("block", "count", _check_count)
     return parser
 
 
-def _highlighted(code: str, language: str, _attributes: str) -> str:
-    """Colours for code whose language is named; without one it is plain."""
-    if not language or len(code) > LONGEST_CODE:
-        return escape(code)
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False)
-    except ClassNotFound:
-        return escape(code)
-    return highlight(code, lexer, HtmlFormatter(nowrap=True, classprefix="hl-"))
+_EVERYWHERE = ["paragraph", "reference", "blockquote", "list"]
+
+
+def _check_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    state.env["clock"].check()
+    return False
+
+
+def _check_inline(state: StateInline, silent: bool) -> bool:
+    state.env["clock"].check()
+    return False
+
+
+def _check_count(state: StateCore) -> None:
+    if len(state.tokens) > MAX_TOKENS:
+        raise TooComplex
 
 
 def _image_as_link(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:

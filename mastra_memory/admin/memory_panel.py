@@ -1,7 +1,6 @@
 """Working memory on a page: rendered, with revisions and what each changed; edit and restore."""
 
 import difflib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,22 +9,28 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponseRedirect
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from mastra_memory import jsontext, locking
 from mastra_memory.admin import access
-from mastra_memory.admin.markdown import harmless, render
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.render_budget import Prose, RenderBudget
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
-from mastra_memory.models import Scope, Thread, ThreadChange, WorkingMemory, WorkingMemoryRevision
+from mastra_memory.models import Scope, Thread, ThreadChange, WorkingMemory
+from mastra_memory.redaction import Mask, as_is
 from mastra_memory.review import history
 from mastra_memory.review.history import Change
 from mastra_memory.review.masked_files import mask_document
 
 REVISIONS = 20
-LONGEST_DIFF = 20_000
+MAX_DIFF_CHARACTERS, MAX_DIFF_LINES = 20_000, 1_000
+"""Of both sides of a comparison; the time grows with the square of the lines."""
+MAX_EDITED_CHARACTERS = 100_000
+"""A longer text is not put into a form."""
 _FROM_THE_BEGINNING = re.compile(r"@@ -[01](,| )")
 
 
@@ -57,44 +62,66 @@ class MemoryPanel:
     scope: str
     scope_label: str
     version: int
-    html: SafeString
-    text: str
+    prose: Prose
+    json: str
+    """The text of a memory that is a JSON object or list; empty for any other."""
+    text: str | None
+    """What a form edits; None if it is too long for one."""
+    text_href: str
+    """Address of the whole text, as plain text."""
     updated_at: Any
     revisions: Sequence[Revision]
 
 
-def panel(request: HttpRequest, row: WorkingMemory) -> MemoryPanel:
-    """The text and its newest revisions, as this reader may see them."""
+def panel(
+    request: HttpRequest, row: WorkingMemory, budget: RenderBudget, *, text_href: str
+) -> MemoryPanel:
+    """Return the text and its newest revisions, as this reader may see them."""
     mask = access.mask_of(request.user)
-    content = mask_document(row.content, mask)
-    newest = row.revisions.select_related("author").order_by("-version")[: REVISIONS + 1]
+    prose, as_json = _shown(row.content, mask, budget)
+    is_short = len(row.content) <= MAX_EDITED_CHARACTERS
     return MemoryPanel(
         pk=row.pk,
         scope=row.scope,
         scope_label=str(row.get_scope_display()),
         version=row.version,
-        html=render(_as_markdown(content)[:100_000]),
-        text=content,
+        prose=prose,
+        json=as_json,
+        text=mask_document(row.content, mask) if is_short else None,
+        text_href=text_href,
         updated_at=row.updated_at,
-        revisions=_revisions(list(newest), row.version, mask),
+        revisions=_revisions(row, mask, budget),
     )
 
 
-def _as_markdown(content: str) -> str:
-    """JSON, as agents with a schema keep it, becomes a block of code."""
+def _shown(content: str, mask: Mask, budget: RenderBudget) -> tuple[Prose, str]:
+    """Return the text as Markdown, or as indented JSON, as agents with a schema keep it."""
+    value = parse_document(content)
+    if value is None:
+        return budget.prose(content, lambda text: mask_document(text, mask)), ""
+    text, is_cut = budget.json(value, mask)
+    return Prose(size=len(content), is_cut=is_cut), text
+
+
+def parse_document(content: str) -> dict[str, Any] | list[Any] | None:
+    """Return the JSON object or list that a working memory holds, None for any other text."""
+    if not content.lstrip().startswith(("{", "[")):
+        return None
     try:
         value = jsontext.loads(content)
     except InvalidInput:
-        return content
-    if not isinstance(value, dict | list):
-        return content
-    return f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```"
+        return None
+    return value if isinstance(value, dict | list) else None
 
 
-def _revisions(newest: list[WorkingMemoryRevision], current: int, mask: Any) -> list[Revision]:
+def _revisions(row: WorkingMemory, mask: Mask, budget: RenderBudget) -> list[Revision]:
+    def masked(text: str) -> str:
+        return mask_document(text, mask)
+
     made = []
+    newest = list(_newest_revisions(row))
     for place, revision in enumerate(newest[:REVISIONS]):
-        before = newest[place + 1].content if place + 1 < len(newest) else ""
+        before = newest[place + 1].beginning if place + 1 < len(newest) else ""
         author = revision.author.get_username() if revision.author else ""
         made.append(
             Revision(
@@ -102,17 +129,34 @@ def _revisions(newest: list[WorkingMemoryRevision], current: int, mask: Any) -> 
                 revision.source,
                 author,
                 revision.created_at,
-                difference(mask_document(before, mask), mask_document(revision.content, mask)),
-                revision.version == current,
+                difference(before, revision.beginning, masked, budget),
+                revision.version == row.version,
             )
         )
     return made
 
 
-def difference(before: str, after: str) -> list[Line]:
-    """Line by line, with two lines around each change."""
-    if len(before) + len(after) > LONGEST_DIFF:
+def _newest_revisions(row: WorkingMemory) -> QuerySet[Any]:
+    """Return the revisions with no more of their texts than a comparison takes."""
+    beginning = Left("content", MAX_DIFF_CHARACTERS + 1)
+    revisions = row.revisions.select_related("author").defer("content")
+    return revisions.annotate(beginning=beginning).order_by("-version")[: REVISIONS + 1]
+
+
+def difference(before: str, after: str, mask: Mask, budget: RenderBudget) -> list[Line]:
+    """Compare two texts line by line, with two lines around each change."""
+    is_long = len(before) + len(after) > MAX_DIFF_CHARACTERS
+    if is_long or before.count("\n") + after.count("\n") > MAX_DIFF_LINES:
         return [Line("same", _("Too long to compare."))]
+    if budget.seconds <= 0 or not budget.take_block():
+        return [Line("same", _("This page holds too much to compare this."))]
+    with budget.measure():
+        lines = _difference(mask(before), mask(after))
+    budget.characters -= sum(len(line.text) for line in lines)
+    return lines
+
+
+def _difference(before: str, after: str) -> list[Line]:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
     kinds = {"+": "added", "-": "removed", " ": "same", "@": "skip"}
     shown = [line for line in lines if not line.startswith(("+++", "---"))]
@@ -126,9 +170,14 @@ def preview(request: HttpRequest, row: WorkingMemory, *, back: str) -> dict[str,
     if not access.may(request.user, "edit_transcript"):
         raise PermissionDenied
     text = request.POST.get("content", "").replace("\r\n", "\n")
+    budget = RenderBudget()
+    prose, as_json = _shown(text, as_is, budget)
+    beginning = row.content[: MAX_DIFF_CHARACTERS + 1]  # a longer text is not compared
+    before = mask_document(beginning, access.mask_of(request.user))
     return {
-        "preview": render(_as_markdown(text)[:100_000]),
-        "lines": difference(mask_document(row.content, access.mask_of(request.user)), text),
+        "prose": prose,
+        "json": as_json,
+        "lines": difference(before, text, as_is, budget),
         "text": text,
         "version": request.POST.get("version", ""),
         "action": request.path,

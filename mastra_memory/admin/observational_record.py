@@ -3,23 +3,42 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.admin import access
-from mastra_memory.admin.base import ReadOnlyAdmin
-from mastra_memory.admin.changelist import BoundedPaginator
+from mastra_memory.admin import access, plain_text
+from mastra_memory.admin.base import ReadOnlyAdmin, secured
+from mastra_memory.admin.changelist import (
+    BoundedPaginator,
+    ShortenedChangeList,
+    name_of,
+    with_thread_title,
+)
 from mastra_memory.admin.markdown import harmless
-from mastra_memory.admin.markdown import render as markdown
+from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.models import ObservationalRecord, ObservationChunk
+from mastra_memory.redaction import mask_beginning
 
 
-def _shown(request: HttpRequest, text: str) -> SafeString:
-    html = markdown(access.mask_of(request.user)(text)[:100_000])
-    return format_html('<div class="mm-prose" dir="auto">{}</div>', html)
+def _budget(request: Any) -> RenderBudget:
+    """The one budget of the page: chunks and texts of the record are spent from it."""
+    if not hasattr(request, "render_budget"):
+        request.render_budget = RenderBudget()
+    budget: RenderBudget = request.render_budget
+    return budget
+
+
+def _shown(request: HttpRequest, text: str, record_id: Any) -> SafeString:
+    prose = _budget(request).prose(text, access.mask_of(request.user))
+    href = reverse("admin:mastra_memory_observationalrecord_text", args=[quote(record_id)])
+    context = {"prose": prose, "text_href": href}
+    return mark_safe(render_to_string("admin/mastra_memory/prose.html", context))  # escaped there
 
 
 class ChunkInline(admin.StackedInline):
@@ -47,7 +66,7 @@ class ChunkInline(admin.StackedInline):
     @admin.display(description=_("observations"))
     def text(self, chunk: ObservationChunk) -> SafeString:
         """The observations, as this reader may see them."""
-        return _shown(self.request, chunk.observations)
+        return _shown(self.request, chunk.observations, chunk.record_id)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody adds."""
@@ -100,11 +119,37 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         """What belongs to visible threads."""
         return access.of_visible_threads(request, super().get_queryset(request))
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
+        """The list reads no more than the beginnings of titles."""
+        return ShortenedChangeList
+
+    def shorten(self, rows: QuerySet[ObservationalRecord]) -> QuerySet[ObservationalRecord]:
+        """Leave out long columns, with `thread_title` in place of the title."""
+        long = ("active_observations", "buffered_reflection", "observed_message_ids", "metadata")
+        return with_thread_title(rows).defer(*long)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Our page before Django's last pattern, which takes every address for an id."""
+        route = "<path:object_id>/text/"
+        view = secured(self.admin_site.admin_view(self.text_view))
+        own = path(route, view, name="mastra_memory_observationalrecord_text")
+        return [own, *super().get_urls()]
+
+    def text_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """All texts of a record as plain text, for those who may see the record."""
+        record = self.get_object(request, unquote(object_id))
+        if not self.has_view_permission(request, record):
+            raise PermissionDenied
+        if record is None:
+            raise Http404
+        texts = plain_text.record_texts(record)
+        return plain_text.plain_text_response(self, request, record, _("Observations"), texts)
+
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         """Lay the reader's mask beside the row."""
         record = super().get_object(request, object_id, from_field)
         if record is not None:
-            record.shown = lambda text: _shown(request, text)
+            record.shown = lambda text: _shown(request, text, record.pk)
         return record
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
@@ -112,8 +157,8 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         mask = access.mask_of(request.user)
 
         @admin.display(description=_("about"))
-        def name(record: ObservationalRecord) -> str:
-            return harmless(mask(str(record.thread or record.resource_id)))[:100]
+        def name(record: Any) -> str:
+            return harmless(mask_beginning(name_of(record), mask, 100))
 
         rest = ["scope", "generation_count", "origin_type", "tokens", "updated_at"]
         return [name, *rest]

@@ -25,6 +25,7 @@ from mastra_memory.admin.list_filters import ThreadFilter
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.thread_pages import TEMPLATES, ThreadPages
 from mastra_memory.models import Review, Thread
+from mastra_memory.redaction import mask_beginning
 from mastra_memory.review import history
 
 
@@ -76,6 +77,11 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
         """Our list."""
         return changelist.ThreadChangeList
+
+    def shorten(self, threads: QuerySet[Thread]) -> QuerySet[Thread]:
+        """Leave out the long columns of the list, with `short_title` in place of the title."""
+        threads = threads.defer("title", "metadata", "title_request", "title_error")
+        return threads.annotate(short_title=changelist.short_title())
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Thread], search_term: str
@@ -172,7 +178,7 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
         """What goes with the threads: Django cannot know, since the database deletes it."""
         mask = access.mask_of(request.user)
         threads = list(objs)
-        names = [harmless(mask(str(thread)))[:120] for thread in threads]
+        names = [harmless(mask_beginning(str(thread), mask, 120)) for thread in threads]
         counts = history.count_all([thread.pk for thread in threads])
         lacking = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return names, counts, lacking, []
@@ -180,12 +186,14 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
     def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> Any:
         """Django's page names the thread: masked for this reader, and never saved so."""
         thread = context["object"]
-        thread.title = harmless(access.mask_of(request.user)(thread.title))
+        mask = access.mask_of(request.user)
+        thread.title = harmless(mask_beginning(thread.title, mask, changelist.TITLE_CHARACTERS))
         return super().render_delete_form(request, context)
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> Any:
         """And so does what it says afterwards."""
-        shown = harmless(access.mask_of(request.user)(obj_display))[:200]
+        mask = access.mask_of(request.user)
+        shown = harmless(mask_beginning(obj_display, mask, changelist.TITLE_CHARACTERS))
         return super().response_delete(request, shown, obj_id)
 
     def delete_model(self, request: HttpRequest, obj: Thread) -> None:

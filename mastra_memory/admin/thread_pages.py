@@ -20,12 +20,15 @@ from mastra_memory.admin import (
     files,
     memory_panel,
     team,
+    text_page,
     view_bar,
 )
 from mastra_memory.admin.base import MemoryAdmin, secured
 from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread, WorkingMemory
+from mastra_memory.redaction import mask_beginning
 from mastra_memory.review import desk, notes
 
 TEMPLATES = "admin/mastra_memory/thread"
@@ -38,6 +41,12 @@ class ThreadPages(MemoryAdmin):
         """Ours first: Django's last pattern takes every address for an id."""
         view = self.admin_site.admin_view
         own = [
+            # Before the others: its last part may be any id.
+            path(
+                "<path:object_id>/text/<slug:what>/<path:key>/",
+                self.text_view,
+                name="mastra_memory_thread_text",
+            ),
             path("team/", self.team_view, name="mastra_memory_thread_team"),
             path("views/", self.views_view, name="mastra_memory_thread_views"),
             path("exports/", self.exports_view, name="mastra_memory_thread_exports"),
@@ -64,11 +73,6 @@ class ThreadPages(MemoryAdmin):
                 self.file_view,
                 name="mastra_memory_thread_file",
             ),
-            path(
-                "<path:object_id>/text/<int:sequence>/<int:index>/",
-                self.text_view,
-                name="mastra_memory_thread_text",
-            ),
             path("<path:object_id>/here/", self.here_view, name="mastra_memory_thread_here"),
             path("<path:object_id>/print/", self.print_view, name="mastra_memory_thread_print"),
         ]
@@ -91,7 +95,7 @@ class ThreadPages(MemoryAdmin):
         title = context.pop("title", None)
         mask = access.mask_of(request.user)
         if thread is not None:
-            title = title or harmless(mask(thread.title))[:200] or thread.pk
+            title = title or harmless(mask_beginning(thread.title, mask, 200)) or thread.pk
             context |= {"thread": thread, "thread_path": quote(thread.pk)}
         rights = {
             "can_review": access.may(request.user, "review_thread"),
@@ -121,10 +125,11 @@ class ThreadPages(MemoryAdmin):
         thread = self._thread(request, object_id)
         mask = access.mask_of(request.user)
         all_notes = notes.list_notes(thread.pk, mask=lambda text: harmless(mask(text)))
-        timeline = conversation.read(request, thread, all_notes)
+        budget = RenderBudget()
+        timeline = conversation.read(request, thread, all_notes, budget)
         if "part" in request.GET:
             return self._page(request, thread, "part", timeline=timeline)
-        panels = beside.panels(request, thread, all_notes)
+        panels = beside.panels(request, thread, all_notes, budget)
         response = self._page(request, thread, "conversation", timeline=timeline, **panels)
         newest = timeline.newest_message
         seen = newest.created_at if newest else None
@@ -218,10 +223,12 @@ class ThreadPages(MemoryAdmin):
         return files.answer(request, self._thread(request, object_id), sequence, index)
 
     def text_view(
-        self, request: HttpRequest, object_id: str, sequence: int, index: int
+        self, request: HttpRequest, object_id: str, what: str, key: str
     ) -> HttpResponseBase:
-        """A long text in full, as plain text."""
-        return files.answer_text(request, self._thread(request, object_id), sequence, index)
+        """All of a long text as plain text, for those who may see the conversation."""
+        thread = self._thread(request, object_id)
+        shown = text_page.read(request, thread, what, unquote(key))
+        return self._page(request, thread, "text", crumb=shown["heading"], **shown)
 
     def print_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
         """The conversation on paper."""

@@ -1,26 +1,26 @@
 """A conversation as plain values for the page: days, gaps, messages, and what they hold."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from django.utils import timezone
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mastra_memory import pieces
-from mastra_memory.admin.markdown import harmless, render
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.render_budget import Prose, RenderBudget
 from mastra_memory.models import Message, ReviewNote
-from mastra_memory.redaction import Mask, mask_beginning, masked_json
+from mastra_memory.redaction import Mask
 from mastra_memory.review.masked_files import PICTURES
 
-FOLDED, RENDERED, SHOWN = 3_000, 20_000, 4_000
-"""Longer texts are folded; still longer ones are not rendered, and begin with so much."""
-LONGEST_JSON = 20_000
+FOLDED = 3_000
+"""Longer texts are folded."""
+MAX_MESSAGE_BLOCKS = 500
+NAME_CHARACTERS, STATE_CHARACTERS, ERROR_CHARACTERS = 200, 40, 4_000
+MAX_LINK_CHARACTERS = 5_000
 GAP = timedelta(hours=1)
 
 
@@ -29,8 +29,8 @@ class Block:
     """One thing in a message. `kind` says which of the other fields mean something."""
 
     kind: str
-    """text, long, reasoning, tool, file, source, json."""
-    html: SafeString | str = ""
+    """text, reasoning, tool, file, source, json, omitted."""
+    prose: Prose | None = None
     text: str = ""
     folded: bool = False
     size: int = 0
@@ -44,6 +44,8 @@ class Block:
     address: str = ""
     is_image: bool = False
     mime_type: str = ""
+    is_cut: bool = False
+    """True if something is missing here; the plain text of the message has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class Entry:
     created_at: datetime | None = None
     edited_at: datetime | None = None
     blocks: Sequence[Block] = ()
+    is_cut: bool = False
     notes: Sequence[ReviewNote] = ()
     failed: bool = False
     is_target: bool = False
@@ -73,6 +76,7 @@ class Lens:
     """How this reader sees the conversation."""
 
     mask: Mask
+    budget: RenderBudget
     notes: Sequence[ReviewNote] = ()
     target: str = ""
     """The message one came for."""
@@ -112,7 +116,8 @@ def spell(span: timedelta) -> str:
 
 
 def _entry(message: Message, lens: Lens, notes: Sequence[ReviewNote]) -> Entry:
-    found = pieces.pieces_of(message.content)
+    found = pieces.pieces_of(message.content, MAX_MESSAGE_BLOCKS + 1)
+    blocks = _blocks(found, lens)
     read = lens.read_up_to
     return Entry(
         kind="message",
@@ -122,7 +127,8 @@ def _entry(message: Message, lens: Lens, notes: Sequence[ReviewNote]) -> Entry:
         role_label=str(message.get_role_display()),
         created_at=message.created_at,
         edited_at=message.edited_at,
-        blocks=_blocks(found, lens),
+        blocks=blocks,
+        is_cut=any(block.is_cut for block in blocks),
         notes=notes,
         failed=any(isinstance(piece, pieces.ToolCall) and piece.failed for piece in found),
         is_target=message.pk == lens.target,
@@ -133,53 +139,56 @@ def _entry(message: Message, lens: Lens, notes: Sequence[ReviewNote]) -> Entry:
 
 def _blocks(found: Sequence[pieces.Piece], lens: Lens) -> list[Block]:
     made: list[Block] = []
-    texts = 0
-    for piece in found:
-        if isinstance(piece, pieces.Text):
-            made.append(_text(lens.mask(piece.text), texts))
-            texts += 1
-        else:
-            made.append(_block(piece, lens))
+    for piece in found[:MAX_MESSAGE_BLOCKS]:
+        if lens.budget.is_spent:
+            break
+        made.append(_block(piece, lens))
+    if len(made) < len(found):
+        made.append(Block(kind="omitted", is_cut=True))
     return made
 
 
-Other = pieces.Reasoning | pieces.ToolCall | pieces.File | pieces.Source | pieces.Unknown
+def _prose(piece: pieces.Text | pieces.Reasoning, lens: Lens) -> Block:
+    shown = lens.budget.prose(piece.text, lens.mask)
+    kind = "text" if isinstance(piece, pieces.Text) else "reasoning"
+    folded = bool(shown.html) and shown.size > FOLDED
+    return Block(kind=kind, prose=shown, folded=folded, size=shown.size, is_cut=shown.is_cut)
 
 
-def _block(piece: Other, lens: Lens) -> Block:
-    """What the page shows of one piece that is no text, masked."""
+def _block(piece: pieces.Piece, lens: Lens) -> Block:
+    """What the page shows of one piece, masked."""
+    if isinstance(piece, pieces.Text | pieces.Reasoning):
+        return _prose(piece, lens)
+    lens.budget.blocks -= 1
     match piece:
-        case pieces.Reasoning(text):
-            text = lens.mask(text)
-            return Block(kind="reasoning", html=render(text[:RENDERED]), size=len(text))
         case pieces.ToolCall():
-            return _tool(piece, lens.mask)
+            return _tool(piece, lens)
         case pieces.File():
             return _file(piece, lens)
         case pieces.Source(title, address):
             safe = address if _is_link(address, lens.mask) else ""
-            return Block(kind="source", text=lens.mask(title) or _("source"), address=safe)
+            label, _cut = lens.budget.text(title, lens.mask, NAME_CHARACTERS)
+            return Block(kind="source", text=label or _("source"), address=safe)
         case pieces.Unknown(kind, value):
-            name = mask_beginning(kind, lens.mask, 200)
-            return Block(kind="json", name=name, text=pretty(value, lens.mask))
+            text, is_cut = lens.budget.json(value, lens.mask)
+            name, _cut = lens.budget.text(kind, lens.mask, NAME_CHARACTERS)
+            return Block(kind="json", name=name, text=text, is_cut=is_cut)
 
 
-def _text(text: str, index: int) -> Block:
-    if len(text) > RENDERED:
-        return Block(kind="long", text=harmless(text[:SHOWN]), size=len(text), index=index)
-    return Block(kind="text", html=render(text), folded=len(text) > FOLDED, size=len(text))
-
-
-def _tool(call: pieces.ToolCall, mask: Mask) -> Block:
-    done = call.state == pieces.DONE
+def _tool(call: pieces.ToolCall, lens: Lens) -> Block:
+    budget, mask = lens.budget, lens.mask
+    args, args_cut = budget.json(call.args, mask)
+    result, result_cut = budget.json(call.result if call.state == pieces.DONE else None, mask)
+    error, error_cut = budget.text(call.error, mask, ERROR_CHARACTERS)
     return Block(
         kind="tool",
-        name=harmless(mask_beginning(call.name, mask, 200)),
-        state=call.state,
-        args=pretty(call.args, mask),
-        result=pretty(call.result, mask) if done else "",
-        text=harmless(mask(call.error))[:SHOWN],
+        name=budget.text(call.name, mask, NAME_CHARACTERS)[0],
+        state=harmless(call.state[:STATE_CHARACTERS]),
+        args=args,
+        result=result,
+        text=error,
         seconds=call.seconds,
+        is_cut=args_cut or result_cut or error_cut,
     )
 
 
@@ -188,13 +197,15 @@ def _file(piece: pieces.File, lens: Lens) -> Block:
     own = piece.address.startswith(tuple(lens.shown_paths)) if piece.address else False
     is_link = own or _is_link(piece.address, lens.mask)
     held_image = not piece.address and piece.mime_type.lower() in PICTURES
+    name, _cut = lens.budget.text(piece.name, lens.mask, NAME_CHARACTERS)
+    address, _cut = lens.budget.text("" if is_link else piece.address, lens.mask, 300)
     return Block(
         kind="file",
         index=piece.index,
-        name=harmless(lens.mask(piece.name))[:200] or _("file"),
+        name=name or _("file"),
         mime_type=piece.mime_type[:100],
         address=piece.address if is_link else "",
-        text="" if is_link else harmless(mask_beginning(piece.address, lens.mask, 300)),
+        text=address,
         size=piece.size,
         is_image=held_image or (own and piece.mime_type.startswith("image/")),
     )
@@ -202,16 +213,6 @@ def _file(piece: pieces.File, lens: Lens) -> Block:
 
 def _is_link(address: str, mask: Mask) -> bool:
     """Whether it leads to the web and holds nothing that is masked."""
+    if len(address) > MAX_LINK_CHARACTERS:
+        return False
     return address.lower().startswith(("http://", "https://")) and mask(address) == address
-
-
-def pretty(value: Any, mask: Mask, *, longest: int | None = LONGEST_JSON) -> str:
-    """JSON for people; a text as it is. What is longer than `longest` is cut, and says so."""
-    if value is None:
-        return ""
-    value = masked_json(value, mask)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-    if longest is None:
-        return text
-    cut = f"\n… ({len(text)})" if len(text) > longest else ""
-    return harmless(text[:longest]) + cut

@@ -6,17 +6,25 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseRedirect
+from django.db.models.functions import Left
+from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, conversation, memory_panel
-from mastra_memory.admin.base import ReadOnlyAdmin
-from mastra_memory.admin.changelist import BoundedPaginator
+from mastra_memory.admin.base import ReadOnlyAdmin, secured
+from mastra_memory.admin.changelist import (
+    BoundedPaginator,
+    ShortenedChangeList,
+    name_of,
+    with_thread_title,
+)
 from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.plain_text import memory_texts, plain_text_response
+from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.models import WorkingMemory
-from mastra_memory.redaction import mask_beginning
+from mastra_memory.redaction import MAX_MATCH, mask_beginning
 
 PREVIEW = "admin/mastra_memory/thread/memory_edit.html"
 
@@ -39,17 +47,43 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
         """What belongs to visible threads."""
         return access.of_visible_threads(request, super().get_queryset(request))
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
+        """The list reads no more than the beginnings of texts and titles."""
+        return ShortenedChangeList
+
+    def shorten(self, rows: QuerySet[WorkingMemory]) -> QuerySet[WorkingMemory]:
+        """Leave out long columns, with `beginning` and `thread_title` in their place."""
+        beginning = Left("content", 120 + 2 * MAX_MATCH)
+        return with_thread_title(rows).defer("content").annotate(beginning=beginning)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Our page before Django's last pattern, which takes every address for an id."""
+        route = "<path:object_id>/text/"
+        view = secured(self.admin_site.admin_view(self.text_view))
+        own = path(route, view, name="mastra_memory_workingmemory_text")
+        return [own, *super().get_urls()]
+
+    def text_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """The whole text as plain text, for those who may see the row."""
+        row = self.get_object(request, unquote(object_id))
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if row is None:
+            raise Http404
+        texts = memory_texts(row.content)
+        return plain_text_response(self, request, row, _("Working memory"), texts)
+
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """The columns, texts masked for this reader."""
         mask = access.mask_of(request.user)
 
         @admin.display(description=_("about"))
-        def name(row: WorkingMemory) -> str:
-            return harmless(mask(str(row.thread or row.resource_id)))[:100]
+        def name(row: Any) -> str:
+            return harmless(mask_beginning(name_of(row), mask, 100))
 
         @admin.display(description=_("text"))
-        def beginning(row: WorkingMemory) -> str:
-            return harmless(mask_beginning(row.content, mask, 120))
+        def beginning(row: Any) -> str:
+            return harmless(mask_beginning(row.beginning, mask, 120))
 
         return [name, "scope", beginning, "version", "updated_at"]
 
@@ -78,7 +112,12 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
             return memory_panel.change(request, row, back=request.path)
         context |= {
             "original": row,
-            "memory": memory_panel.panel(request, row),
+            "memory": memory_panel.panel(
+                request,
+                row,
+                RenderBudget(),
+                text_href=reverse("admin:mastra_memory_workingmemory_text", args=[row.pk]),
+            ),
             "can_edit": access.may(request.user, "edit_transcript"),
             "action": request.path,
             "thread_href": conversation.address(row.thread_id) if row.thread_id else "",

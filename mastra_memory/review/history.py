@@ -7,6 +7,9 @@ from typing import Any
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
+from django.db.models import Case, F, Func, IntegerField, JSONField, TextField, Value, When
+from django.db.models.functions import Cast, Left
+from django.db.models.lookups import GreaterThan
 from django.utils import timezone
 
 from mastra_memory import jsontext, redaction
@@ -14,6 +17,11 @@ from mastra_memory.models import Thread, ThreadChange
 
 LOGGED_LENGTH = 2000
 """Characters of each side of a change that Django's log keeps; our own history keeps all."""
+
+
+MAX_SHOWN_BYTES = 50_000
+"""Of each side of a change that a page shows."""
+TOO_LONG = "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +72,10 @@ def _log(by: Any, changes: Sequence[Change]) -> None:
 
 
 def _titles(thread_ids: Iterable[str]) -> dict[str, str]:
-    found = Thread.objects.filter(pk__in=set(thread_ids)).values_list("pk", "title")
+    beginning = Left("title", 200 + 2 * redaction.MAX_MATCH)
+    found = Thread.objects.filter(pk__in=set(thread_ids)).values_list("pk", beginning)
     mask = redaction.mask()  # Django shows these names to everybody
-    return {pk: mask(title) or pk for pk, title in found}
+    return {pk: redaction.mask_beginning(title, mask, 200) or pk for pk, title in found}
 
 
 def _told(change: Change) -> str:
@@ -87,16 +96,42 @@ def log_deletion(by: Any, thread: Thread) -> None:
         user_id=by.pk,
         content_type=ContentType.objects.get_for_model(Thread),
         object_id=thread.pk,
-        object_repr=redaction.mask()(str(thread))[:200],
+        object_repr=redaction.mask_beginning(str(thread), redaction.mask(), 200),
         action_flag=3,  # DELETION
         change_message=f"deleted: was {thread.messages.count()} messages of {thread.resource_id}",
     )
 
 
 def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
-    """Newest first, with their authors."""
-    changes = ThreadChange.objects.filter(thread_id=thread_id).select_related("author")
-    return list(changes.order_by("-id")[:limit])
+    """Return the newest changes first, with their authors.
+
+    Values that are too long to be shown are not read: they are `TOO_LONG` instead.
+    """
+    changes: Any = ThreadChange.objects.filter(thread_id=thread_id).select_related("author")
+    changes = changes.defer("before", "after").annotate(
+        short_before=_unless_long("before"), short_after=_unless_long("after")
+    )
+    newest = list(changes.order_by("-id")[:limit])
+    for change in newest:
+        change.before, change.after = change.short_before, change.short_after
+    return newest
+
+
+def _unless_long(field: str) -> Case:
+    """Return the value, or `TOO_LONG` in its place.
+
+    PostgreSQL knows the stored size without reading the value. Compressed, it may be a hundredth
+    of the real size, which is looked at only where the stored size is small.
+    """
+    stored = Func(F(field), function="pg_column_size", output_field=IntegerField())
+    text = Cast(F(field), TextField())
+    written = Func(text, function="octet_length", output_field=IntegerField())
+    too_long = Value(TOO_LONG, output_field=JSONField())
+    return Case(
+        When(GreaterThan(stored, MAX_SHOWN_BYTES), then=too_long),
+        When(GreaterThan(written, MAX_SHOWN_BYTES), then=too_long),
+        default=F(field),
+    )
 
 
 def names_of(user_ids: Iterable[int]) -> dict[int, str]:
@@ -108,9 +143,14 @@ def names_of(user_ids: Iterable[int]) -> dict[int, str]:
     return {person.pk: person.get_username() for person in people}
 
 
-def find_undoable(thread_id: str) -> ThreadChange | None:
-    """The newest edit, if nobody took it back and it can be taken back."""
+def find_undoable(thread_id: str, *, with_values: bool = True) -> ThreadChange | None:
+    """The newest edit, if nobody took it back and it can be taken back.
+
+    Without `with_values`, what it changed is read only when it is asked for.
+    """
     edits = ThreadChange.objects.filter(thread_id=thread_id, kind__in=ThreadChange.UNDOABLE)
+    if not with_values:
+        edits = edits.defer("before", "after")
     return edits.filter(undone_at=None).order_by("-id").first()
 
 

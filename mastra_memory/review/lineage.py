@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
+from django.db.models.functions import Left
 
 from mastra_memory import sql
 from mastra_memory.models import Thread
 
 LIMIT = 30
 DEPTH = 20
+
+TITLE_CHARACTERS = 2_200
+"""Enough to mask the beginning of a title and to cut it."""
 
 Member = tuple[str, str, int, bool]
 """Id, title, depth, and whether it is gone or not for these eyes."""
@@ -32,7 +36,8 @@ def family_of(thread: Thread, visible: QuerySet[Thread]) -> Family:
     """
     root = _root(thread)
     found = _below(root)
-    titles = dict(visible.filter(pk__in=[pk for pk, _source in found]).values_list("pk", "title"))
+    related = visible.filter(pk__in=[pk for pk, _source in found])
+    titles = dict(related.values_list("pk", Left("title", TITLE_CHARACTERS)))
     children: dict[str, list[str]] = defaultdict(list)
     for pk, source in found:
         children[source].append(pk)

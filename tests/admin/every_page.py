@@ -124,11 +124,11 @@ def address_of(name: str, export: ExportJob | None = None) -> str:
         "edit": {"object_id": "secret", "what": "title"},
         "memory": {"object_id": "secret", "pk": WorkingMemory.objects.get().pk},
         "file": {"object_id": "secret", "sequence": sequence, "index": 3},
-        "text": {"object_id": "secret", "sequence": sequence, "index": 0},
+        "text": {"object_id": "secret", "what": "message", "key": sequence},
     }
     if page in ("changelist", "add", "team", "views", "exports", "next"):
         return reverse(route)
-    if page in about:
+    if page in about and model == "thread":
         return reverse(route, kwargs=about[page])
     return reverse(route, kwargs={"object_id": ROWS[model].objects.get().pk})
 

@@ -52,7 +52,7 @@ def addresses(thread_id: str) -> list[str]:
         f"{base}/edit/metadata/",
         f"{base}/edit/message/?message=m1",
         f"{base}/file/{sequence}/0/",
-        f"{base}/text/{sequence}/0/",
+        f"{base}/text/message/{sequence}/",
     ]
 
 

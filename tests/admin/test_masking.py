@@ -43,7 +43,7 @@ def pages(thread_id: str) -> list[str]:
         LIST,
         f"{LIST}?q=example.com",
         page_of(thread_id),
-        f"{LIST}{thread_id}/text/{sequence}/0/",
+        f"{LIST}{thread_id}/text/message/{sequence}/",
         f"{LIST}{thread_id}/print/",
         "/admin/mastra_memory/workingmemory/",
         "/admin/mastra_memory/observationalrecord/",

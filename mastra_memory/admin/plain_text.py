@@ -1,0 +1,162 @@
+"""Show all of a stored text, page by page, as plain text: what other pages leave out.
+
+A page costs the same however long the text is before and after it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.utils import quote
+from django.http import Http404, HttpRequest
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from mastra_memory import pieces
+from mastra_memory.admin import access
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.memory_panel import parse_document
+from mastra_memory.models import Message, ObservationalRecord, ObservationChunk
+from mastra_memory.redaction import Mask, split_before
+
+PAGE_CHARACTERS = 100_000
+MAX_PAGE = 100_000
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[^u])", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
+
+
+@dataclass(frozen=True, slots=True)
+class TextPage:
+    """One page of a long text."""
+
+    text: str
+    number: int
+    has_next: bool
+
+
+def read_page(request: HttpRequest, texts: Iterable[str], mask: Mask) -> TextPage:
+    """Return the page of the joined texts that `?page=` asks for. Raises `Http404`."""
+    asked = request.GET.get("page", "1")
+    if not (asked.isascii() and asked.isdigit() and len(asked) < 7 and 0 < int(asked) <= MAX_PAGE):
+        raise Http404
+    number = int(asked)
+    text = _beginning(texts, (number + 1) * PAGE_CHARACTERS)
+    # Pages end where nothing is masked, so that no page shows half of a masked value.
+    start = split_before(text, (number - 1) * PAGE_CHARACTERS, mask)
+    end = split_before(text, number * PAGE_CHARACTERS, mask)
+    if number > 1 and start >= len(text):
+        raise Http404
+    return TextPage(harmless(mask(text[start:end])), number, end < len(text))
+
+
+def plain_text_response(
+    model_admin: ModelAdmin, request: HttpRequest, row: Any, heading: str, texts: Iterable[str]
+) -> TemplateResponse:
+    """Answer with a page of the texts of a row that has a page of its own in the admin."""
+    opts = model_admin.opts
+    change = f"admin:{opts.app_label}_{opts.model_name}_change"
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "opts": opts,
+        "title": heading,
+        "back": reverse(change, args=[quote(row.pk)]),
+        "page": read_page(request, texts, access.mask_of(request.user)),
+    }
+    return TemplateResponse(request, "admin/mastra_memory/plain_text.html", context)
+
+
+def _beginning(texts: Iterable[str], limit: int) -> str:
+    read: list[str] = []
+    length = 0
+    for text in texts:
+        read.append(text)
+        length += len(text)
+        if length > limit:
+            break
+    return "".join(read)
+
+
+def message_texts(message: Message) -> Iterator[str]:
+    """Yield everything that a message holds; of files only what they are."""
+    for piece in pieces.iterate_pieces(message.content):
+        yield from _piece_texts(piece)
+        yield "\n\n"
+
+
+def _piece_texts(piece: pieces.Piece) -> Iterator[str]:
+    match piece:
+        case pieces.Text(text):
+            yield text
+        case pieces.Reasoning(text):
+            yield f"[{_('Reasoning')}]\n"
+            yield text
+        case pieces.ToolCall():
+            yield f"[{_('Tool call')}: {piece.name}, {piece.state}]\n"
+            yield from json_texts(piece.args)
+            yield "\n"
+            if piece.error:
+                yield piece.error
+            else:
+                yield from json_texts(piece.result)
+        case pieces.File():
+            yield f"[{_('file')}: {piece.name} {piece.mime_type} {piece.address}]"
+        case pieces.Source(title, address):
+            yield f"[{_('source')}: {title} {address}]"
+        case pieces.Unknown(kind, value):
+            yield f"[{kind}]\n"
+            yield from json_texts(value)
+
+
+def json_texts(value: Any) -> Iterator[str]:
+    """Yield a JSON value, indented, slice by slice; line breaks in its strings are real ones.
+
+    Without escapes the mask finds the same in it as in the strings themselves.
+    """
+    if value is None:
+        return
+    if isinstance(value, str):
+        yield value
+        return
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONEncodeError:
+        text = repr(value)
+    at = 0
+    while at < len(text):
+        end = at + PAGE_CHARACTERS
+        while end < len(text) and end > at + 1 and text[end - 1] == "\\":
+            end -= 1  # an escape is not cut in two
+        yield _ESCAPE.sub(_unescape, text[at:end])
+        at = end
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
+    if len(code) == 5:
+        return chr(int(code[1:], 16))
+    return _ESCAPED.get(code, code)
+
+
+def memory_texts(content: str) -> Iterator[str]:
+    """Yield a working memory; one that is JSON without escapes, like every other JSON value."""
+    value = parse_document(content)
+    if value is None:
+        yield content
+    else:
+        yield from json_texts(value)
+
+
+def record_texts(record: ObservationalRecord) -> Iterator[str]:
+    """Yield the observations of a record, then what waits for its activation."""
+    yield record.active_observations
+    if record.buffered_reflection:
+        yield f"\n\n[{_('prepared reflection')}]\n"
+        yield record.buffered_reflection
+    chunks = ObservationChunk.objects.filter(record=record).order_by("position")
+    for chunk in chunks.only("observations", "position").iterator(chunk_size=20):
+        yield f"\n\n[{_('chunk')} {chunk.position}]\n"
+        yield chunk.observations

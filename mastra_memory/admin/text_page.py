@@ -1,0 +1,69 @@
+"""All of one text of a conversation as plain text: which texts there are."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.db.models import Q
+from django.http import Http404, HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.admin import access, plain_text
+from mastra_memory.jsontext import clean_text
+from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
+
+
+def read(request: HttpRequest, thread: Thread, what: str, key: str) -> dict[str, Any]:
+    """Return what the page shows. Raises `Http404` for a text that is not this thread's."""
+    if what not in _FINDERS:
+        raise Http404
+    heading, find = _FINDERS[what]
+    texts = find(thread, key)
+    if texts is None:
+        raise Http404
+    page = plain_text.read_page(request, texts, access.mask_of(request.user))
+    return {"heading": heading, "page": page}
+
+
+def _message(thread: Thread, key: str) -> Iterator[str] | None:
+    if (sequence := _number(key)) is None:
+        return None
+    message = Message.objects.filter(thread=thread, sequence=sequence).only("content").first()
+    return plain_text.message_texts(message) if message else None
+
+
+def _memory(thread: Thread, key: str) -> Iterator[str] | None:
+    if (pk := _number(key)) is None:
+        return None
+    memory = WorkingMemory.objects.filter(_is_about(thread), pk=pk).first()
+    return plain_text.memory_texts(memory.content) if memory else None
+
+
+def _observations(thread: Thread, key: str) -> Iterator[str] | None:
+    record = ObservationalRecord.objects.filter(_is_about(thread), pk=clean_text(key)).first()
+    return plain_text.record_texts(record) if record else None
+
+
+def _is_about(thread: Thread) -> Q:
+    return Q(thread=thread) | Q(thread__isnull=True, resource_id=thread.resource_id)
+
+
+def _number(key: str) -> int | None:
+    is_number = key.isascii() and key.isdigit() and len(key) < 19
+    return int(key) if is_number else None
+
+
+def _metadata(thread: Thread, key: str) -> Iterator[str] | None:
+    return _title_and_metadata(thread) if key == "thread" else None
+
+
+def _title_and_metadata(thread: Thread) -> Iterator[str]:
+    yield f"{thread.title}\n\n"
+    yield from plain_text.json_texts(thread.metadata)
+
+
+_FINDERS: dict[str, tuple[Any, Callable[[Thread, str], Iterator[str] | None]]] = {
+    "message": (_("Message"), _message),
+    "memory": (_("Working memory"), _memory),
+    "observations": (_("Observations"), _observations),
+    "metadata": (_("Metadata"), _metadata),
+}
