@@ -4,8 +4,8 @@ Seconds and megabytes are measured on a machine with two cores, with room for no
 holds the service to them, `make test` to several times as much.
 """
 
-from tests.hostile.requests import BODIES
+from tests.hostile.requests import BODIES, DATABASE
 from tests.hostile.server import SERVER
 from tests.hostile.stored import RENDERING, STORED
 
-ATTACKS = [*RENDERING, *STORED, *BODIES, *SERVER]
+ATTACKS = [*RENDERING, *STORED, *BODIES, *DATABASE, *SERVER]

@@ -1,9 +1,11 @@
 """Attacks by single requests: large bodies, schemas, filters and searches without bounds."""
 
+import json
 from collections.abc import Callable
 from functools import lru_cache
 
-from tests.hostile.attack import HANDLED, LIMIT, Attack, filled
+from tests.hostile.attack import HANDLED, LIMIT, Attack, Send, filled, message_of
+from tests.hostile.target import Reply, Target
 
 SHAPES: dict[str, Callable[[], bytes]] = {
     "empty objects": lambda: filled(b"[", b"{}", b"]"),
@@ -47,3 +49,45 @@ def large(place: str, shape: str) -> Attack:
 
 
 BODIES = [large(place, shape) for place in PLACES for shape in SHAPES]
+
+
+def search(pattern: str) -> Send:
+    config = {"semanticRecall": {"filter": {"note": {"$regex": pattern}}}}
+    words = {
+        "searchQuery": "hello", "resourceId": "r", "searchType": "text",
+        "memoryConfig": json.dumps(config),
+    }  # fmt: skip
+    return lambda target: target.api("GET", "search", **words)
+
+
+def store_long_metadata(target: Target) -> None:
+    metadata = {"note": "a" * 200_000}
+    body = {"resourceId": "r", "threadId": "long metadata", "metadata": metadata}
+    target.api("POST", "threads", body)
+    target.store("long metadata", "hello")
+
+
+def store_5000(target: Target) -> None:
+    for start in range(0, 5_000, 1_000):
+        target.store("many", *[message_of(f"lighthouse {start + n}") for n in range(1_000)])
+
+
+def search_everything(target: Target) -> Reply:
+    recall = {"topK": 2**40, "messageRange": 2**40, "scope": "resource"}
+    config = {"semanticRecall": recall, "lastMessages": 2**40}
+    words = {"searchQuery": "lighthouse", "resourceId": "r", "limit": 2**40}
+    return target.api("GET", "search", **words, memoryConfig=json.dumps(config))
+
+
+DATABASE = [
+    *[
+        Attack(f"$regex {name}", search(pattern), HANDLED, 6, prepare=store_long_metadata)
+        for name, pattern in {
+            "with a look-ahead": "(?=a*b)a*c",
+            "with a back-reference": r"(a*)\1b",
+            "that is ambiguous": "(a|a)*(a|a)*b",
+            "with nested repetition": "((a{1,50}){1,50}){1,50}b",
+        }.items()
+    ],
+    Attack("search without bounds", search_everything, HANDLED, 5, 200, prepare=store_5000),
+]
