@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from mastra_memory import jsontext, sql, threads, times, working_memory
+from mastra_memory import conf, jsontext, sql, threads, times, validation, working_memory
 from mastra_memory.choices import MessageSelection
 from mastra_memory.exceptions import Conflict, ThreadNotFound
 from mastra_memory.keys import check_id
@@ -80,7 +80,7 @@ def _locked_source(source_id: str) -> StoredThread:
 
 
 def _insert_thread(source: StoredThread, clone_id: str, resource_id: str, title: str) -> None:
-    title = jsontext.clean_text(title) or (f"Clone of {source.title}" if source.title else "")
+    title = validation.check_title(title) or (f"Clone of {source.title}" if source.title else "")
     made = sql.execute(
         """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, clone_source_id)
         VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING""",
@@ -177,6 +177,8 @@ def _selected(source_id: str, selection: MessageSelection) -> _Chosen:
     chosen = _Chosen()
     chosen.add("m.thread_id = %s", source_id)
     if selection.message_ids:
+        limit = conf.app_settings().MAX_IDS
+        validation.check_count(selection.message_ids, limit, "messageIds")
         ids = [jsontext.clean_text(known) for known in selection.message_ids]
         chosen.add("m.id = ANY(%s)", ids)
     if selection.start is not None:

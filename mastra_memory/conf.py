@@ -46,6 +46,21 @@ class AppSettings:
     """The most names and values that the JSON of a request body may hold. Python objects take up
     to 100 times the bytes of the JSON text they are parsed from, so `MAX_BODY_BYTES` alone does not
     bound memory."""
+    MAX_MESSAGES_PER_SAVE: int = 5_000
+    """The most messages that one save may hold."""
+    MAX_NEW_MESSAGES: int = 1_000
+    """The most new messages for which one context is built, or that one turn may save."""
+    MAX_IDS: int = 10_000
+    """The most ids of threads or messages that one call may name."""
+    MAX_PARTS: int = 10_000
+    """The most parts of one message."""
+    MAX_MESSAGE_BYTES: int = 20 * 1024 * 1024
+    """The largest content of one message, in bytes of JSON."""
+    MAX_WORKING_MEMORY_BYTES: int = 1024 * 1024
+    """The largest working memory, in bytes. It goes into every prompt, and each change keeps the
+    text before it as a revision."""
+    MAX_TITLE_LENGTH: int = 30_000
+    """The longest title of a thread, in characters."""
     MAX_PER_PAGE: int = 1000
     """The largest page for callers who are not unscoped."""
     STATEMENT_TIMEOUT_API: float | None = 5.0

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from mastra_memory import jsontext, keys, parts, sql, times
+from mastra_memory import conf, jsontext, keys, parts, sql, times, validation
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.models import Message
 
@@ -36,6 +36,7 @@ def draft_messages(messages: Sequence[Any], *, strip: bool = True) -> list[Draft
     out (`strip`) are left out; of an id given twice the last one stays, in the first one's place.
     Raises `InvalidInput` naming the index and field of the first fault.
     """
+    validation.check_count(messages, conf.app_settings().MAX_MESSAGES_PER_SAVE, "messages")
     _check_owners(messages)
     drafts: dict[str, Draft] = {}
     for index, message in enumerate(messages):
@@ -84,8 +85,11 @@ def draft_message(index: int, message: Mapping[str, Any], *, strip: bool) -> Dra
     if role not in ROLES:
         reason = f"must be one of {', '.join(ROLES)}"
         raise InvalidInput(f"role {reason}", [Issue("role", reason)])
-    content: parts.Content | None = parts.normalise(message)
+    whole = parts.normalise(message)
+    validation.check_parts(whole)
+    content: parts.Content | None = whole
     content_json = jsontext.dumps(content)
+    validation.check_size(content_json, conf.app_settings().MAX_MESSAGE_BYTES, "content")
     if content and strip and parts.may_hold_working_memory(content_json):
         content = parts.without_working_memory(content)
         content_json = jsontext.dumps(content)
@@ -114,6 +118,7 @@ def _type_of(message: Mapping[str, Any]) -> str:
         return given
     if not isinstance(given, str):
         raise InvalidInput("type must be text", [Issue("type", "must be text")])
+    validation.check_size(given, keys.ID_BYTES, "type")
     return jsontext.clean_text(given) if isinstance(message.get("content"), Mapping) else "v2"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 
-from mastra_memory import conf, jsontext, keys, locking, parts, searchable, sql
+from mastra_memory import conf, jsontext, keys, locking, parts, searchable, sql, validation
 from mastra_memory.drafts import Draft, as_columns, draft_message, draft_messages
 from mastra_memory.exceptions import (
     AccessDenied,
@@ -167,6 +167,8 @@ def get_messages(
     message_ids: Iterable[str], *, resource_id: str | None = None
 ) -> list[StoredMessage]:
     """The messages with these ids in the order of time; unknown ids are left out."""
+    message_ids = list(message_ids)
+    validation.check_count(message_ids, conf.app_settings().MAX_IDS, "messageIds")
     where = sql.Where()
     where.add("m.id = ANY(%s)", [jsontext.clean_text(message_id) for message_id in message_ids])
     if resource_id is not None:
@@ -188,6 +190,7 @@ def update_messages(
     of the others get a new `updated_at`. Raises `InvalidInput` naming the index of a fault, and
     `ConcurrentUpdate` if messages are moved or deleted meanwhile; then nothing is changed.
     """
+    validation.check_count(changes, conf.app_settings().MAX_MESSAGES_PER_SAVE, "messages")
     by_id = {keys.check_id(change.get("id"), "id"): change for change in changes}
     try:
         return _update(by_id, embed_for)
@@ -257,6 +260,7 @@ def ids_of(given: Sequence[str | Mapping[str, Any]]) -> list[str]:
     """Ids from a list of ids or of objects with an `id`. Raises `InvalidInput` for others."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InvalidInput("expected a list of message ids", [Issue("messageIds", "not a list")])
+    validation.check_count(given, conf.app_settings().MAX_IDS, "messageIds")
     found = [item.get("id") if isinstance(item, Mapping) else item for item in given]
     return [keys.check_id(known, f"messageIds.{index}") for index, known in enumerate(found)]
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 from django.db import transaction
 from django.db.models import QuerySet
 
-from mastra_memory import jsontext, sql, working_memory
+from mastra_memory import jsontext, sql, validation, working_memory
 from mastra_memory.exceptions import AccessDenied, ConcurrentUpdate, Conflict, ThreadNotFound
 from mastra_memory.keys import check_id, check_metadata_keys
 from mastra_memory.models import Thread
@@ -120,7 +120,7 @@ def create_thread(
     """
     thread_id = check_id(thread_id, "threadId") if thread_id else new_id()
     resource_id = check_id(resource_id, "resourceId")
-    title = jsontext.clean_text(title)
+    title = validation.check_title(title)
     memory, kept = working_memory.taken_out(metadata)
     with transaction.atomic():
         made = sql.row(
@@ -156,7 +156,7 @@ def save_thread(
     Raises `Conflict` when the id is another resource's.
     """
     thread_id, resource_id = check_id(thread_id, "id"), check_id(resource_id, "resourceId")
-    title = jsontext.clean_text(title)
+    title = validation.check_title(title)
     memory, kept = working_memory.taken_out(metadata)
     new = [title, _source_of(title), _json_or_none(kept)]
     with transaction.atomic():
@@ -196,7 +196,7 @@ def update_thread(
     changes = [f"updated_at = {LATER}"]
     params: list[Any] = []
     if title is not None:
-        title = jsontext.clean_text(title)
+        title = validation.check_title(title)
         changes.append("title = %s, title_source = %s")
         params += [title, title_source if title else ""]
     if kept is not None:

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -28,6 +29,13 @@ _DENSITIES = (
     (re.compile("[éèêëàâîïôûùüÿçœæáíóúñ]"), 3),
     (re.compile("[ąćęłńóśźżěščřžýůúďťň]"), 3.5),
 )
+_CHUNK = 65_536
+_CACHED_LENGTH = 64
+"""Longer segments are not cached: a cache of 65,536 long ones could fill the memory."""
+_FEW_SEGMENTS = 1_000
+"""From here on it is quicker to look at each different segment once."""
+_INDENTED_BYTES = 100_000
+"""Larger JSON is counted without indentation, which can multiply the length of deep values."""
 PER_LIST = 24
 PER_MESSAGE = 3.8
 JSON_REBATE = 12
@@ -66,7 +74,7 @@ class HeuristicCounter:
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
-        return sum(map(_segment, _SPLIT.split(text)))
+        return sum(_count(chunk) for chunk in _chunks(text))
 
     def message(self, role: str, content: Mapping[str, Any]) -> int:
         """Tokens of a message; content in format 2."""
@@ -80,7 +88,32 @@ class HeuristicCounter:
         return math.floor(tally.tokens + overhead + 0.5)
 
 
-@lru_cache(maxsize=65_536)
+def _chunks(text: str) -> Iterator[str]:
+    """Cut a long text where segments end.
+
+    The segments of 20 MB of short words would take a gigabyte at once.
+    """
+    start = 0
+    while len(text) - start > _CHUNK:
+        separator = _SPLIT.search(text, start + _CHUNK)
+        if separator is None:
+            break
+        yield text[start : separator.end()]
+        start = separator.end()
+    yield text[start:] if start else text
+
+
+def _count(chunk: str) -> int:
+    segments = _SPLIT.split(chunk)
+    if len(segments) < _FEW_SEGMENTS:
+        return sum(map(_tokens_of, segments))
+    return sum(times * _tokens_of(segment) for segment, times in Counter(segments).items())
+
+
+def _tokens_of(segment: str) -> int:
+    return _cached_segment(segment) if len(segment) <= _CACHED_LENGTH else _segment(segment)
+
+
 def _segment(segment: str) -> int:
     if _BLANK.fullmatch(segment):
         return 0
@@ -101,6 +134,9 @@ def _segment(segment: str) -> int:
             if letters.search(lower):
                 return math.ceil(length / density)
     return math.ceil(length / 6)
+
+
+_cached_segment = lru_cache(maxsize=65_536)(_segment)
 
 
 def _length(segment: str) -> int:
@@ -180,7 +216,10 @@ class _Tally:
 
 
 def _json(value: Any, *, indent: bool = False) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None, default=str).decode()
+    compact = orjson.dumps(value, default=str)
+    if indent and len(compact) <= _INDENTED_BYTES:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()
+    return compact.decode()
 
 
 def _file(part: Mapping[str, Any], used: HeuristicCounter) -> float:

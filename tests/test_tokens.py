@@ -1,5 +1,8 @@
 """The token estimate, held against Mastra's."""
 
+import random
+import re
+import tracemalloc
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -132,3 +135,38 @@ def test_counter__is_the_one_the_setting_names(memory_settings: Callable[..., No
     memory_settings(TOKEN_COUNTER="tests.test_tokens.Letters")
     assert tokens.counter().text("hello") == 5
     assert tokens.counter().message("user", {}) == 1000
+
+
+def test_text__a_long_one_counts_as_its_pieces_do() -> None:
+    """Long texts are counted in chunks; cuts fall between segments."""
+    source = random.Random(1)
+    letters = ["a", "bcd", " ", "  ", ".,", "{", "ü", "中", "12.5", "\n", "y" * 100]
+    text = "".join(source.choice(letters) for _ in range(200_000))
+    expected = sum(map(HeuristicCounter().text, re.split(f"({SEPARATORS})", text)))
+    assert HeuristicCounter().text(text) == expected
+
+
+SEPARATORS = r"[ \n]+|[.,{]+"
+
+
+def test_text__many_short_words_need_little_memory() -> None:
+    text = "ab cd " * 300_000
+    tracemalloc.start()
+    try:
+        assert HeuristicCounter().text(text) == 600_000
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_message__indentation_of_deep_results_is_bounded() -> None:
+    value: Any = [1] * 60_000
+    for _ in range(240):
+        value = [value]
+    result = {"parts": [tool(state="result", result=value)]}
+    tracemalloc.start()
+    try:
+        assert HeuristicCounter().message("assistant", result) > 20_000
+        assert tracemalloc.get_traced_memory()[1] < 25_000_000
+    finally:
+        tracemalloc.stop()

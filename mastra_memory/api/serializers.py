@@ -7,7 +7,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mastra_memory import times
+from mastra_memory import conf, times
 from mastra_memory.api import schemas
 from mastra_memory.api.errors import flatten
 from mastra_memory.exceptions import InvalidInput
@@ -84,13 +84,26 @@ class Moment(Field):
 
 
 class JsonList(Field):
-    """A list of anything: what is in it is checked where it is used."""
+    """A list of anything: what is in it is checked where it is used.
 
-    default_error_messages = {"invalid": "expected a list"}
+    `limit` names the setting with the most items that it may hold.
+    """
+
+    default_error_messages = {
+        "invalid": "expected a list",
+        "too_many": "may hold at most {limit} items, not {count}",
+    }
+
+    def __init__(self, *, limit: str, **options: Any) -> None:
+        self.limit = limit
+        super().__init__(**options)
 
     def to_internal_value(self, data: Any) -> list[Any]:
         if not isinstance(data, list):
             self.fail("invalid")
+        limit = getattr(conf.app_settings(), self.limit)
+        if len(data) > limit:
+            self.fail("too_many", limit=limit, count=len(data))
         return data
 
 
@@ -177,7 +190,7 @@ class UpdateThread(Body):
 class MessageFilterInput(Body):
     startDate = Moment(required=False, allow_null=True)
     endDate = Moment(required=False, allow_null=True)
-    messageIds = TextList(required=False)
+    messageIds = TextList(limit="MAX_IDS", required=False)
 
 
 class CloneOptions(Body):
@@ -198,7 +211,7 @@ class TransferThread(Body):
 
 
 class SaveMessages(Body):
-    messages = Messages()
+    messages = Messages(limit="MAX_MESSAGES_PER_SAVE")
 
 
 @extend_schema_field(schemas.MESSAGE_IDS)
@@ -206,11 +219,15 @@ class MessageIds(Field):
     """One id, a list of ids, `{id}`, or a list of `{id}`; not a mixed list."""
 
     default_error_messages = {
-        "invalid": "expected an id, an object with an id, or a list of one of these"
+        "invalid": "expected an id, an object with an id, or a list of one of these",
+        "too_many": "may hold at most {limit} items, not {count}",
     }
 
     def to_internal_value(self, data: Any) -> list[str]:
         items = data if isinstance(data, list) else [data]
+        limit = conf.app_settings().MAX_IDS
+        if len(items) > limit:
+            self.fail("too_many", limit=limit, count=len(items))
         if items and all(isinstance(item, dict) for item in items):
             items = [item.get("id") for item in items]
         if not all(isinstance(item, str) and item for item in items):
@@ -235,7 +252,7 @@ class RestoreWorkingMemory(Body):
 
 
 class ReadContext(Body):
-    newMessages = NewMessages(required=False)
+    newMessages = NewMessages(limit="MAX_NEW_MESSAGES", required=False)
     resourceId = Text(required=False)
     memoryConfig = MemoryConfig(required=False)
 

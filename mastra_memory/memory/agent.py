@@ -8,7 +8,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from mastra_memory import context, summaries, threads, turns
+from mastra_memory import conf, context, summaries, threads, turns
 from mastra_memory.context import Context
 from mastra_memory.locking import retry_conflicts
 from mastra_memory.memory.base import Options, for_async
@@ -169,7 +169,12 @@ class AgentVerbs(Saving):
     ) -> Summary:
         """Notes on these messages, which are neither read from anywhere nor stored."""
         nowhere = thread_id or resource_id or "conversation"
-        rows = turns.rows_of(messages, thread_id=nowhere, resource_id=resource_id or nowhere)
+        rows = turns.rows_of(
+            messages,
+            thread_id=nowhere,
+            resource_id=resource_id or nowhere,
+            limit=conf.app_settings().MAX_MESSAGES_PER_SAVE,
+        )
         return summaries.summarize(
             turns.shown(rows), thread_id=thread_id, resource_id=resource_id, **choices
         )

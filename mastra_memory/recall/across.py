@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from mastra_memory import jsontext, sql
+from mastra_memory import conf, jsontext, sql, validation
 from mastra_memory.choices import MessageFilter
 from mastra_memory.messages import COLUMNS
 from mastra_memory.recall import history
@@ -28,6 +28,7 @@ def list_messages(
     """
     limit, offset = sql.page_bounds(page, per_page)
     where = history.condition_of(message_filter)
+    validation.check_count(thread_ids, conf.app_settings().MAX_IDS, "threadIds")
     where.add("m.thread_id = ANY(%s)", [jsontext.clean_text(one) for one in thread_ids])
     if resource_id is not None:
         where.add("m.resource_id = %s", jsontext.clean_text(resource_id))

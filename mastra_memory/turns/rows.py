@@ -3,9 +3,10 @@
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from mastra_memory import jsontext, messages, times
+from mastra_memory import conf, jsontext, messages, times, validation
 from mastra_memory.context import Context
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.values import StoredMessage
@@ -42,14 +43,19 @@ def rows_of(
     resource_id: str,
     role: str = "user",
     name: str | None = None,
+    limit: int | None = None,
 ) -> list[Row]:
     """Messages ready to be saved into a thread; a text is said by `role`.
 
     What has no id gets one: made from `name` and its place, so that the same turn has the same
-    ids, or without a name a random one. Raises `InvalidInput` for one of another thread.
+    ids, or without a name a random one. Raises `InvalidInput` for one of another thread, and
+    for more than `limit` messages, which is MAX_NEW_MESSAGES unless it is given.
     """
     if isinstance(given, str | Mapping | StoredMessage):
         given = [given]
+    limit = conf.app_settings().MAX_NEW_MESSAGES if limit is None else limit
+    given = list(islice(given, limit + 1))
+    validation.check_count(given, limit, "messages")
     rows = []
     for index, one in enumerate(given):
         if not isinstance(one, _GIVEN):

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from mastra_memory import jsontext, sql
+from mastra_memory import conf, jsontext, sql, validation
 
 KEY = "workingMemory"
 """The key of a thread's metadata under which thread-scoped working memory is shown."""
@@ -85,6 +85,7 @@ def save_for_resource(resource_id: str, content: str, *, source: str, author_id:
 
 
 def _save(place: Place, content: str, source: str, author_id: Any) -> int:
+    _check_size(content)
     saved = sql.row(
         f"""WITH saved AS ({_upsert(place)} content = excluded.content, version = w.version + 1,
                 updated_at = clock_timestamp()
@@ -96,6 +97,10 @@ def _save(place: Place, content: str, source: str, author_id: Any) -> int:
     )
     assert saved is not None
     return saved[0]
+
+
+def _check_size(content: str) -> None:
+    validation.check_size(content, conf.app_settings().MAX_WORKING_MEMORY_BYTES, KEY)
 
 
 def _upsert(place: Place) -> str:
@@ -125,6 +130,7 @@ def rewrite(
         wanted = decide(content)
         if wanted is None:
             return version
+        _check_size(wanted)
         saved = sql.row(
             """WITH saved AS (UPDATE mastra_memory_workingmemory SET content = %s,
                 version = version + 1, updated_at = clock_timestamp() WHERE id = %s
