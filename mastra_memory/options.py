@@ -70,20 +70,25 @@ def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def outside_options(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Options as a request may give them: a schema of working memory loses its patterns.
+def outside_options(given: Mapping[str, Any] | None, own: "MemoryOptions") -> dict[str, Any] | None:
+    """Return the options of a request in snake_case; `own` are the agent's.
 
-    A regular expression can be made to run for hours on a short text.
+    Raises `InvalidInput` for a schema of working memory that is not the agent's own. Schemas come
+    from the settings only: checking one, and a value against it, can take any amount of time.
     """
     if given is None:
         return None
     options = snake_keys(given)
     memory = options.get("working_memory")
     if isinstance(memory, dict) and "schema" in memory:
+        options["working_memory"] = {k: v for k, v in memory.items() if k != "schema"}
         schema = memory["schema"]
-        if isinstance(schema, str):
-            schema = _parsed(schema)
-        options["working_memory"] = {**memory, "schema": _without_patterns(schema)}
+        if (_parsed(schema) if isinstance(schema, str) else schema) != own.working_memory.schema:
+            reason = "can only be set in the settings of the server, not in a request"
+            raise InvalidInput(
+                f"workingMemory.schema {reason}",
+                [Issue("memoryConfig.workingMemory.schema", reason)],
+            )
     return options
 
 
@@ -93,17 +98,6 @@ def _parsed(text: str) -> Any:
     except InvalidInput as error:
         logger.warning("A schema of a working memory is not JSON (%s)", type(error).__name__)
         return {}
-
-
-def _without_patterns(schema: Any) -> Any:
-    if isinstance(schema, Mapping):
-        # An object is no expression: it is what a property of that name is to look like.
-        return {
-            key: _without_patterns(part)
-            for key, part in schema.items()
-            if key != "patternProperties" and (key != "pattern" or isinstance(part, Mapping))
-        }
-    return [_without_patterns(part) for part in schema] if isinstance(schema, list) else schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

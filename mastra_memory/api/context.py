@@ -54,7 +54,7 @@ class ContextViewSet(MemoryViewSet):
         owner = self.caller.owner(named)
         if owner is None:
             owner = memory.get_thread(thread_id).resource_id
-        given = outside_options(config) or {}
+        given = outside_options(config, memory.options) or {}
         options = merge(given, self._bounds(memory.options.merged(given)))
         context = memory.context(
             thread_id, resource_id=owner, new_messages=new, options=options or None

@@ -31,6 +31,7 @@ def change(
     template in place of something; then nothing is changed.
     """
     update: Any = None
+    storing.check_size(content)
     if options.schema is not None and content:
         update = schema.checked(options.schema, content, partial=mode == "merge")
 

@@ -6,13 +6,14 @@ from itertools import count
 from typing import Any
 
 import jsonschema
+import orjson
 from jsonschema import validators
 from jsonschema.exceptions import best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from mastra_memory import jsontext
-from mastra_memory.exceptions import InvalidInput, Issue
+from mastra_memory.exceptions import InvalidInput, InvalidJson, Issue
 
 logger = logging.getLogger(__name__)
 
@@ -20,8 +21,10 @@ MAX_ISSUES = 20
 _DEPTH = 32
 _MOST_PARTS = 10_000
 """Parts that a schema may start with: references can ask for billions."""
-_MOST_STEPS = 100_000
-"""Steps that checking a value may take, which is about a second."""
+_MOST_STEPS = 50_000
+"""Steps that checking a value may take, which is about half a second."""
+MAX_VALUES = 100_000
+"""Names and values that a value which is checked may hold."""
 _EMPTY: dict[str, Any] = {"string": "", "number": 0, "integer": 0, "boolean": False}
 _RELAXED = ("required", "dependentRequired", "dependencies", "minProperties")
 _FIELD = "workingMemory"
@@ -122,12 +125,14 @@ def checked(schema: Mapping[str, Any], content: str, *, partial: bool = False) -
     everywhere. A schema that is itself broken is logged and asks for nothing but JSON.
     """
     try:
-        value = jsontext.loads(content)
-    except InvalidInput as error:
+        value = jsontext.loads(content, max_values=MAX_VALUES)
+    except InvalidJson as error:
         raise InvalidInput(
             f"{_FIELD} is not valid JSON, which the schema asks for",
             [Issue(_FIELD, "is not valid JSON")],
         ) from error
+    except InvalidInput as error:
+        raise InvalidInput(f"{_FIELD}: {error}", [Issue(_FIELD, str(error))]) from None
     issues = _issues(schema, _without_nulls(value) if partial else value, partial)
     if issues:
         told = f"{issues[0].field}: {issues[0].message}"
@@ -172,18 +177,41 @@ def _limited(kind: Any) -> Any:
 
         return check
 
-    known = kind.VALIDATORS.items()
+    known = {**kind.VALIDATORS, "uniqueItems": _unique_items}.items()
     return validators.extend(kind, {name: counted(keyword) for name, keyword in known})
 
 
 def _steps(keyword: Callable[..., Any], wanted: Any, value: Any) -> int:
     """How many steps of others a keyword is worth."""
-    if keyword.__name__ == "uniqueItems" and isinstance(value, list):
-        if not all(isinstance(item, str) for item in value):  # each is compared with each
-            return 1 + len(value) ** 2 // 8
-    elif keyword.__name__ == "enum" and isinstance(wanted, list):
+    if keyword is _unique_items:
+        return 1 + _size(value) // 8
+    if keyword.__name__ == "enum" and isinstance(wanted, list):
         return 1 + len(wanted) // 8
     return 1
+
+
+def _size(value: Any) -> int:
+    """How many values there are in a JSON value."""
+    if isinstance(value, dict):
+        return 1 + sum(map(_size, value.values()))
+    return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
+
+
+def _unique_items(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
+    """Check `uniqueItems` in linear time; the library compares each item with each other."""
+    if wanted and validator.is_type(value, "array"):
+        items = {orjson.dumps(_comparable(item), option=orjson.OPT_SORT_KEYS) for item in value}
+        if len(items) < len(value):
+            yield jsonschema.ValidationError("has items that are equal, which uniqueItems forbids")
+
+
+def _comparable(value: Any) -> Any:
+    """The value with 1.0 as 1, which are equal in a schema."""
+    if isinstance(value, dict):
+        return {key: _comparable(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_comparable(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _of_one_dialect(schema: Any) -> Any:

@@ -85,7 +85,7 @@ def save_for_resource(resource_id: str, content: str, *, source: str, author_id:
 
 
 def _save(place: Place, content: str, source: str, author_id: Any) -> int:
-    _check_size(content)
+    check_size(content)
     saved = sql.row(
         f"""WITH saved AS ({_upsert(place)} content = excluded.content, version = w.version + 1,
                 updated_at = clock_timestamp()
@@ -99,7 +99,8 @@ def _save(place: Place, content: str, source: str, author_id: Any) -> int:
     return saved[0]
 
 
-def _check_size(content: str) -> None:
+def check_size(content: str) -> None:
+    """Raise `InvalidInput` for a text over `MAX_WORKING_MEMORY_BYTES`."""
     validation.check_size(content, conf.app_settings().MAX_WORKING_MEMORY_BYTES, KEY)
 
 
@@ -130,7 +131,7 @@ def rewrite(
         wanted = decide(content)
         if wanted is None:
             return version
-        _check_size(wanted)
+        check_size(wanted)
         saved = sql.row(
             """WITH saved AS (UPDATE mastra_memory_workingmemory SET content = %s,
                 version = version + 1, updated_at = clock_timestamp() WHERE id = %s

@@ -106,15 +106,23 @@ def test_post__an_unknown_mode_is_400_and_named(api: Api, mode: str) -> None:
     assert fields_of(write(api, "x", {"mode": mode})) == ["mode"]
 
 
-def test_post__a_schema_of_one_call(api: Api) -> None:
+def test_post__a_schema_comes_from_the_settings_only(api: Api) -> None:
     make_thread("r", "t")
-    config = {"workingMemory": {"schema": SCHEMA}}
-    assert write(api, {"name": "Ann"}, memoryConfig=config).status == 200
-    assert fields_of(write(api, {"name": 5}, memoryConfig=config)) == ["workingMemory.name"]
-    assert write(api, {"tags": [1]}, MERGE, memoryConfig=config).status == 200
-    assert read(api) == {"name": "Ann", "tags": [1]}
-    shown = api.get(PATH, {"memoryConfig": config}).body["workingMemoryTemplate"]
-    assert shown["format"] == "json"
+    agent = api.through("by-schema")
+    own = {"workingMemory": {"schema": SCHEMA}}
+    assert write(agent, {"name": "Ann"}, memoryConfig=own).status == 200
+    assert fields_of(write(agent, {"name": 5}, memoryConfig=own)) == ["workingMemory.name"]
+    other = {"workingMemory": {"schema": {"type": "object"}}}
+    for refused in (
+        write(api, {"name": "Ann"}, memoryConfig=other),
+        write(agent, {"name": 5}, memoryConfig=other),
+        write(agent, {"name": 5}, memoryConfig={"workingMemory": {"schema": None}}),
+        api.get(PATH, {"memoryConfig": other}),
+        api.get(f"{PATH}/revisions", {"memoryConfig": other}),
+        api.get("threads/t/context", {"memoryConfig": other}),
+    ):
+        assert fields_of(refused) == ["memoryConfig.workingMemory.schema"]
+    assert read(agent) == {"name": "Ann"}
 
 
 def test_revisions__are_listed_and_restored(alice: Person) -> None:
@@ -186,13 +194,15 @@ def test_revisions__are_their_owners(alice: Person, bob: Person) -> None:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RealServer]:
-    with real_server(tmp_path) as running:
+    with real_server(tmp_path, DJANGO_SETTINGS_MODULE="tests.schema_settings") as running:
         yield running
 
 
-def _post_at_once(server: RealServer, mode: str, bodies: list[dict[str, Any]]) -> list[int]:
+def _post_at_once(
+    server: RealServer, agent_id: str, mode: str, bodies: list[dict[str, Any]]
+) -> list[int]:
     """The statuses of so many requests, each on a connection of its own, all at once."""
-    path = f"{PATH}?agentId=a&mode={mode}"
+    path = f"{PATH}?agentId={agent_id}&mode={mode}"
     with ThreadPoolExecutor(50) as pool:
         return [status for status, _ in pool.map(partial(server.send, "POST", path), bodies)]
 
@@ -201,10 +211,9 @@ def _post_at_once(server: RealServer, mode: str, bodies: list[dict[str, Any]]) -
 @pytest.mark.django_db(transaction=True)
 def test_post__fifty_merges_at_once_keep_fifty_keys(server: RealServer) -> None:
     make_thread("r", "t")
-    config = {"workingMemory": {"enabled": True, "schema": {"type": "object"}}}
     keys = [json.dumps({f"k{number}": number}) for number in range(50)]
-    bodies = [{"workingMemory": key, "memoryConfig": config} for key in keys]
-    assert set(_post_at_once(server, "merge", bodies)) == {200}
+    bodies = [{"workingMemory": key} for key in keys]
+    assert set(_post_at_once(server, "by-keys", "merge", bodies)) == {200}
     newest = WorkingMemoryRevision.objects.order_by("-version")[0]
     assert json.loads(newest.content) == {f"k{number}": number for number in range(50)}
     assert newest.version == WorkingMemoryRevision.objects.count() == 50
@@ -215,7 +224,9 @@ def test_post__fifty_merges_at_once_keep_fifty_keys(server: RealServer) -> None:
 def test_post__fifty_replacements_at_once_leave_one_whole(server: RealServer) -> None:
     make_thread("r", "t")
     texts = [f"# text {number}\n" * 300 for number in range(50)]
-    assert set(_post_at_once(server, "replace", [{"workingMemory": t} for t in texts])) == {200}
+    assert set(_post_at_once(server, "a", "replace", [{"workingMemory": t} for t in texts])) == {
+        200
+    }
     revisions = WorkingMemoryRevision.objects.order_by("version")
     assert sorted(one.content for one in revisions) == sorted(texts)
     api = Api(make_user("reader", unscoped=True))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -180,24 +181,21 @@ def test_checked__a_schema_cannot_make_us_fetch_anything(caplog: pytest.LogCaptu
     assert "broken" in caplog.text
 
 
-def test_outside_options__patterns_of_a_request_are_not_run() -> None:
-    evil = {"type": "string", "pattern": "(a+)+$"}
-    schema = {"properties": {"a": evil}, "patternProperties": {"(a+)+$": evil}}
-    for given in (schema, json.dumps(schema)):
-        options = outside_options({"workingMemory": {"enabled": True, "schema": given}})
-        kept = MemoryOptions.parse(options or {}).working_memory.schema
-        assert kept == {"properties": {"a": {"type": "string"}}}
-
-
-def test_outside_options__a_property_may_be_called_pattern() -> None:
-    named = {"properties": {"pattern": {"type": "string", "pattern": "x"}}}
-    hidden = {"$ref": "#/default/properties", "default": {"properties": {"pattern": "(a+)+$"}}}
-    for given, kept in (
-        (named, {"properties": {"pattern": {"type": "string"}}}),
-        (hidden, {"$ref": "#/default/properties", "default": {"properties": {}}}),
-    ):
-        options = outside_options({"workingMemory": {"enabled": True, "schema": given}})
-        assert MemoryOptions.parse(options or {}).working_memory.schema == kept
+def test_outside_options__a_schema_of_a_request_is_refused_unless_it_is_the_agents() -> None:
+    agent = MemoryOptions.parse({"workingMemory": {"enabled": True, "schema": SCHEMA}})
+    for same in (SCHEMA, json.dumps(SCHEMA)):
+        given = {"lastMessages": 5, "workingMemory": {"scope": "thread", "schema": same}}
+        kept = outside_options(given, agent)
+        assert kept == {"last_messages": 5, "working_memory": {"scope": "thread"}}
+        assert agent.merged(kept).working_memory.schema == SCHEMA
+    others: list[Any] = [{}, None, 5, [], "{", '{"type": "object"}', "[" * 400 + "]" * 400]
+    for other in others:
+        with pytest.raises(InvalidInput) as caught:
+            outside_options({"workingMemory": {"schema": other}}, agent)
+        (issue,) = caught.value.issues
+        assert issue.field == "memoryConfig.workingMemory.schema"
+        assert "settings" in issue.message
+    assert outside_options(None, agent) is None
 
 
 DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
@@ -218,7 +216,6 @@ def doubling(inner: dict[str, Any], levels: int = 40) -> dict[str, Any]:
         (doubling({}), {}),
         (doubling(DRAFT_7), {}),
         (doubling({}) | DRAFT_7 | {"allOf": [{"$ref": "#/$defs/d0"}]}, {}),
-        ({"uniqueItems": True}, [{"n": n} for n in range(20_000)]),
         ({"items": {"enum": list(range(5_000))}}, [4_999] * 5_000),
     ],
 )
@@ -227,9 +224,32 @@ def test_checked__what_would_take_hours_is_refused(schema: Any, value: Any) -> N
         checked(schema, json.dumps(value))
 
 
-def test_checked__many_unique_texts_are_no_trouble() -> None:
-    texts = [str(number) for number in range(50_000)]
-    assert checked({"uniqueItems": True}, json.dumps(texts)) == texts
+@pytest.mark.parametrize(
+    "items",
+    [
+        [str(number) for number in range(49_000)],
+        [{"n": number, "x": "y"} for number in range(16_000)],
+        [1, "1", True, [1], {"1": 1}, None, 0, False, 1.5],
+    ],
+)
+def test_checked__many_unique_items_are_no_trouble(items: list[Any]) -> None:
+    schema = {"uniqueItems": True}
+    started = time.process_time()
+    assert checked(schema, json.dumps(items)) == items
+    assert time.process_time() - started < 2
+    with pytest.raises(InvalidInput, match="uniqueItems"):
+        checked(schema, json.dumps([*items, items[-1]]))
+
+
+def test_checked__equal_numbers_and_objects_are_not_unique() -> None:
+    for items in ([1, 1.0], [{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]):
+        with pytest.raises(InvalidInput, match="uniqueItems"):
+            checked({"uniqueItems": True}, json.dumps(items))
+
+
+def test_checked__a_value_with_too_many_parts_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="at most 100000 names and values"):
+        checked({}, json.dumps([0] * 100_001))
 
 
 def test_empty_value__a_schema_that_multiplies_is_broken(caplog: pytest.LogCaptureFixture) -> None:
