@@ -20,6 +20,8 @@ CHUNK = 1 << 20
 LONGEST = 64 << 20
 """A longer record is refused, so that memory stays bounded."""
 
+_MAX_DEPTH = 1_024
+"""A closing bracket may close this many; no parser accepts deeper JSON."""
 _EXCERPT = 500
 _TOO_LONG = f"longer than {LONGEST >> 20} MB"
 _MARK = b"\xef\xbb\xbf"
@@ -174,7 +176,9 @@ class _Splitter:
 
     def _closed(self, token: re.Match[bytes]) -> Iterator[tuple[bytes, str]]:
         """Close the nearest bracket of this kind with all inside it; one too many is ignored."""
-        place = self._open.rfind(b"[" if token[0] == b"]" else b"{")
+        # Only the nearest brackets: looking through a million of them for each one is quadratic.
+        nearest = max(0, len(self._open) - _MAX_DEPTH)
+        place = self._open.rfind(b"[" if token[0] == b"]" else b"{", nearest)
         inside = len(self._open) > self._depth
         if place < (self._depth if inside else 0):
             return

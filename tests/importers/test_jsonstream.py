@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -119,6 +120,25 @@ def test_split__a_record_beyond_the_limit_is_refused_and_the_next_one_comes(
 def test_split__line_numbers_are_those_of_the_file() -> None:
     raws = jsonstream.split(io.BytesIO(b'{"a":1}\n\n\n{"b":2}\n'))
     assert [raw.number for raw in raws] == [1, 4]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" + b"{" * 300_000 + b"]" * 300_000,
+        b"{" * 300_000 + b"]" * 300_000,
+        b"[" * 600_000,
+        b'{"a":' * 150_000,
+        b'[{"a":"x\n' * 100_000,
+        b'[{"a":"' + b"x" * 5_000_000,
+        b'[{"a":"' + b"\\" * 5_000_001,
+        b"[" + b'{"a":1} oops ' * 50_000,
+    ],
+)
+def test_split__broken_files_take_linear_time(data: bytes) -> None:
+    started = time.process_time()
+    assert cut(data)
+    assert time.process_time() - started < 10
 
 
 values = st.recursive(
