@@ -62,6 +62,18 @@ def check_limits(**_: Any) -> list[checks.CheckMessage]:
     ]
 
 
+@checks.register("mastra_memory")
+def check_recalled_messages(**_: Any) -> list[checks.CheckMessage]:
+    """Report a limit on recalled messages that is not a positive whole number."""
+    if conf.unreadable():
+        return []
+    limit: object = conf.app_settings().MAX_RECALLED_MESSAGES
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0:
+        return []
+    text = "MASTRA_MEMORY['MAX_RECALLED_MESSAGES'] must be a whole number of at least 1."
+    return [checks.Error(text, id="mastra_memory.E020")]
+
+
 def _is_duration(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value is None or (is_number and 0 <= value <= 2_147_483)

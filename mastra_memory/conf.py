@@ -63,6 +63,9 @@ class AppSettings:
     """The longest title of a thread, in characters."""
     MAX_PER_PAGE: int = 1000
     """The largest page for callers who are not unscoped."""
+    MAX_RECALLED_MESSAGES: int = 1000
+    """The most messages that one recall, context or search reads of a history, and of matches with
+    their neighbours, for every caller. Larger options are lowered to it."""
     STATEMENT_TIMEOUT_API: float | None = 5.0
     """Seconds that one SQL statement of an API request may run; then the answer is 503. 0 means no
     limit, None leaves the session's `statement_timeout` as it is."""

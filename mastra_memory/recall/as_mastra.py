@@ -10,7 +10,7 @@ from mastra_memory import pieces, sql, threads
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.messages import COLUMNS
 from mastra_memory.options import MemoryOptions, SemanticRecall
-from mastra_memory.recall import assemble
+from mastra_memory.recall import assemble, limits
 from mastra_memory.search.hits import CONTEXT
 from mastra_memory.search.scope import VISIBLE
 from mastra_memory.values import (
@@ -79,7 +79,9 @@ def _recall(
             options,
             thread_id,
             resource_id=resource_id,
-            per_page=limit if options.last_messages is False else options.last_messages,
+            per_page=limits.limit_history(
+                limit if options.last_messages is False else options.last_messages
+            ),
             vector_search_string=query,
             include_total=False,
         )
@@ -102,6 +104,9 @@ def _shown(
     thread_ids = list({message.thread_id for message in messages})
     titled = "SELECT id, title FROM mastra_memory_thread WHERE id = ANY(%s)"
     titles = {cells[0]: cells[1] for cells in sql.rows(titled, [thread_ids])}
+    recalled = limits.limit_history(recalled)
+    allowed = limits.limit_window(*span, matches=len(messages))
+    span = max(allowed[0], min(span[0], CONTEXT[0])), max(allowed[1], min(span[1], CONTEXT[1]))
     around = _contexts(thread_ids, recalled, span)
     return [
         SearchHit(

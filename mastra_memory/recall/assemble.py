@@ -7,7 +7,7 @@ from typing import Any, Literal
 from mastra_memory.choices import Include, MessageFilter
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.options import MemoryOptions
-from mastra_memory.recall import history, newest, pairs, semantic, window
+from mastra_memory.recall import history, limits, newest, pairs, semantic, window
 from mastra_memory.recall.newest import Cursor
 from mastra_memory.threads import get_thread
 from mastra_memory.values import MessagePage, StoredMessage
@@ -125,7 +125,7 @@ def recall(
             resource_id=resource_id,
             may_be_missing=may_be_missing,
             page=page,
-            per_page=options.last_messages if per_page is None else per_page,
+            per_page=_history_page(options) if per_page is None else per_page,
             direction=direction,
             **choices,
         )
@@ -147,11 +147,18 @@ def recall(
     return replace(read, messages=messages, has_more=has_more, usage_tokens=tokens)
 
 
+def _history_page(options: MemoryOptions) -> int | Literal[False]:
+    """Return how many messages the options ask for, as far as that is allowed."""
+    if options.last_messages is False:
+        return False
+    return limits.limit_history(options.last_messages)
+
+
 def _within_tokens(
     options: MemoryOptions, thread_id: str, resource_id: str | None, may_be_missing: bool
 ) -> MessagePage:
     """As many of the newest messages as `message_history` has room for."""
-    limits = options.message_history
+    budget = options.message_history
     most = options.last_messages if options.last_messages_given else False
     try:
         thread = get_thread(thread_id, resource_id=resource_id)
@@ -159,12 +166,12 @@ def _within_tokens(
         if not may_be_missing:
             raise
         return replace(EMPTY, per_page=most)
-    assert limits is not None
+    assert budget is not None
     fitting = newest.within(
         thread_id,
-        limits.max_tokens - limits.at_max_remove_tokens,
+        budget.max_tokens - budget.at_max_remove_tokens,
         most=most or None,
-        cursor=Cursor.read(thread.metadata, limits),
+        cursor=Cursor.read(thread.metadata, budget),
     )
     return MessagePage(fitting.messages, len(fitting.messages), 0, most, False)
 

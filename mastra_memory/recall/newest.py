@@ -10,6 +10,7 @@ from typing import Any
 from mastra_memory import calls, jsontext, sql, times, tokens
 from mastra_memory.messages import COLUMNS
 from mastra_memory.options import MessageHistory
+from mastra_memory.recall import limits as read_limits
 from mastra_memory.values import StoredMessage
 
 PAGE = 40
@@ -27,7 +28,7 @@ def read_newest(
     since: Any = None,
     without: Collection[str] = (),
 ) -> list[StoredMessage]:
-    """The last `count` messages, newest first; one statement.
+    """The last `count` messages, newest first, one statement; None: see `limits`.
 
     Only those `before` a message, after the moment `since`, and not among the ids `without`.
     """
@@ -42,7 +43,7 @@ def read_newest(
     found = sql.rows(
         f"""SELECT {COLUMNS} FROM mastra_memory_message m WHERE {where}
         ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s""",
-        [*where.params, count],
+        [*where.params, read_limits.limit_history(None) if count is None else count],
     )
     return [StoredMessage(*cells) for cells in found]
 
@@ -54,6 +55,7 @@ def last_messages(
 
     Where the first of them are results without their calls, so many more as those calls need.
     """
+    count = read_limits.limit_history(count)
     found = read_newest(thread_id, count, without=without)
     waiting = _waiting(reversed(found))
     if waiting and len(found) == count:
@@ -164,14 +166,15 @@ def within(
     cursor: Cursor | None = None,
     without: Collection[str] = (),
 ) -> Cut:
-    """The newest messages that fit, at most `most`; read in pages, as far back as needed."""
+    """The newest messages that fit, at most `most` (see `limits`); read in pages, as needed."""
+    most = read_limits.limit_history(most)
     used = tokens.counter()
     kept: list[StoredMessage] = []
     spent = tokens.PER_LIST
     for group in _groups(stream(thread_id, without=without)):
         if cursor is not None and cursor.leaves_out(group[-1]):
             break
-        if most is not None and len(kept) + len(group) > most:
+        if len(kept) + len(group) > most:
             break
         spent += sum(used.message(message.role, message.content) for message in group)
         if spent > max_tokens:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mastra_memory.choices import Include
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.options import MemoryOptions, SemanticRecall
+from mastra_memory.recall import limits
 from mastra_memory.search import searching
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.scored import Scored
@@ -34,11 +35,11 @@ def spans_threads(options: MemoryOptions) -> bool:
 def find_hits(
     options: MemoryOptions, query: str, *, thread_id: str | None, resource_id: str | None
 ) -> Hits:
-    """The `top_k` best messages of the thread or of all the resource's threads.
+    """The `top_k` best messages of the thread or of all the resource's threads; see `limits`.
 
     Raises `InvalidInput` when the scope's id is not known.
     """
-    chosen = options.semantic_recall or SemanticRecall()
+    chosen = limits.limit_matches(options.semantic_recall or SemanticRecall())
     search = Search(
         query=query,
         scope=scope_of(chosen, thread_id=thread_id, resource_id=resource_id),
