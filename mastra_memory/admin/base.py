@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.contrib import admin
 from django.contrib.admin.utils import get_fields_from_path, quote
 from django.db import OperationalError, connection, transaction
-from django.db.models import DateField, Model
+from django.db.models import DateField, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
@@ -19,7 +19,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from mastra_memory import conf, statement_timeout
+from mastra_memory import conf, jsontext, statement_timeout
+from mastra_memory.admin import params
 from mastra_memory.admin.access import mask_of
 from mastra_memory.admin.markdown import harmless
 
@@ -61,11 +62,12 @@ def _limited(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> Htt
 
 
 def secured(view: View) -> View:
-    """The view with our policy, unless it set one itself."""
+    """Return the view with cleaned parameters, and our policy unless it sets one itself."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = _limited(view, request, *args, **kwargs)
+        params.clean_request(request)
+        response = _limited(view, request, *args, **params.clean_arguments(kwargs))
         if conf.app_settings().CONTENT_SECURITY_POLICY:
             response.headers.setdefault("Content-Security-Policy", policy())
         response.headers.setdefault("Referrer-Policy", "same-origin")
@@ -122,6 +124,12 @@ class MemoryAdmin(DeclaredLookupsMixin):
         for pattern in patterns:
             pattern.callback = secured(pattern.callback)
         return patterns
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search for storable text. Autocompletion does not check what it is sent."""
+        return super().get_search_results(request, queryset, jsontext.clean_text(search_term))
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from mastra_memory.admin import access, export_page
 from mastra_memory.admin.list_filters import reviewers
 from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.params import read_integer
 from mastra_memory.models import ExportJob, Review, Tag, Thread
 from mastra_memory.review import desk
 
@@ -102,8 +103,8 @@ class BulkActions:
                 gettext("Assignee"),
                 choices=choices,
             )
-        chosen = request.POST["chosen"]
-        person = reviewers().filter(pk=chosen).first() if chosen.isdigit() else None
+        chosen = read_integer(request.POST["chosen"])
+        person = reviewers().filter(pk=chosen).first() if chosen is not None else None
         ids = _ids(request, threads)
         assignee = person.pk if person else None
         _tell(request, desk.change_reviews(ids, by=request.user, assignee_id=assignee))

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from mastra_memory.admin import access, editing
 from mastra_memory.admin.list_filters import reviewers
 from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.params import read_integer
 from mastra_memory.exceptions import InvalidInput, Outdated
 from mastra_memory.models import Message, Review, Thread
 from mastra_memory.review import desk, notes, reading, rubric
@@ -43,7 +44,7 @@ def set_review(request: HttpRequest, thread: Thread) -> str:
 def _change(request: HttpRequest, thread: Thread, **fields: Any) -> int:
     """Change the review, unless somebody did since the form was filled in."""
     version = request.POST.get("version", "")
-    known = int(version) if version.isdecimal() else None
+    known = read_integer(version)
     try:
         return desk.change_reviews([thread.pk], by=request.user, version=known, **fields)
     except Outdated as fault:
@@ -77,7 +78,8 @@ def nothing_left(*, free: bool) -> SafeString:
 def _assignee(value: str) -> Any:
     if not value:
         return None
-    person = reviewers().filter(pk=value).first() if value.isdigit() else None
+    pk = read_integer(value)
+    person = reviewers().filter(pk=pk).first() if pk is not None else None
     if person is None:
         raise InvalidInput(_("This person cannot review."))
     return person.pk
@@ -110,8 +112,8 @@ def add_note(request: HttpRequest, thread: Thread) -> str:
 
 def delete_note(request: HttpRequest, thread: Thread) -> str:
     """One's own note."""
-    note = request.POST.get("note", "")
-    if not note.isdigit() or not notes.delete_note(thread.pk, int(note), by=request.user):
+    note = read_integer(request.POST.get("note"))
+    if note is None or not notes.delete_note(thread.pk, note, by=request.user):
         raise InvalidInput(_("Only your own notes can be deleted."))
     return _("The note was deleted.")
 
@@ -119,9 +121,9 @@ def delete_note(request: HttpRequest, thread: Thread) -> str:
 def score(request: HttpRequest, thread: Thread) -> str:
     """Answers of the rubric."""
     answers = {
-        int(name[6:]): str(value)
+        pk: str(value)
         for name, value in request.POST.items()
-        if name.startswith("score-") and name[6:].isdigit()
+        if name.startswith("score-") and (pk := read_integer(name[6:])) is not None
     }
     rubric.save_scores(thread.pk, answers, by=request.user)
     return _("Your scores were saved.")

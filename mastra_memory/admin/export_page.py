@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
+from mastra_memory.admin.params import read_integer
 from mastra_memory.memory import Memory
 from mastra_memory.models import ExportJob
 from mastra_memory.review import exporting
@@ -43,9 +44,9 @@ def start(request: HttpRequest, thread_ids: list[str], chosen: str) -> HttpRespo
 
 def begin_again(request: HttpRequest) -> HttpResponseRedirect:
     """Once more for one's own export that failed, or that nobody seems to work on."""
-    chosen = request.POST.get("job", "")
+    chosen = read_integer(request.POST.get("job"))
     mine = ExportJob.objects.filter(owner_id=request.user.pk).exclude(state=ExportJob.State.DONE)
-    if chosen.isdigit() and (job := mine.filter(pk=chosen).first()):
+    if chosen is not None and (job := mine.filter(pk=chosen).first()):
         Memory().start_export(job.pk)
     return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from mastra_memory import jsontext, locking
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.render_budget import Prose, RenderBudget
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
@@ -209,7 +210,8 @@ def change(request: HttpRequest, row: WorkingMemory, *, back: str) -> HttpRespon
 
 def _wanted(request: HttpRequest, row: WorkingMemory) -> tuple[str | None, str]:
     if restored := request.POST.get("restore"):
-        revision = row.revisions.filter(version=restored).first() if restored.isdigit() else None
+        version = read_integer(restored)
+        revision = row.revisions.filter(version=version).first() if version is not None else None
         return (revision.content if revision else None), "restored"
     if not access.may(request.user, "view_personal_data"):
         # What this person saw was masked: saving it would write the mask over the data.

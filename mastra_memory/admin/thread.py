@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from mastra_memory import jsontext
 from mastra_memory.admin import (
     access,
     bulk,
@@ -87,6 +88,7 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
         self, request: HttpRequest, queryset: QuerySet[Thread], search_term: str
     ) -> tuple[QuerySet[Thread], bool]:
         """Through the index, and never by LIKE."""
+        search_term = jsontext.clean_text(search_term)
         if search_term.strip():
             queryset = changelist.search(request, queryset, search_term)
         if request.resolver_match and request.resolver_match.url_name == "autocomplete":

@@ -25,6 +25,7 @@ from mastra_memory.admin import (
 )
 from mastra_memory.admin.base import MemoryAdmin, secured
 from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread, WorkingMemory
@@ -179,14 +180,14 @@ class ThreadPages(MemoryAdmin):
         thread = self._thread(request, object_id)
         notes.visit(thread.pk, request.user)
         review = desk.get_review(thread.pk)
-        known, seen = request.GET.get("version", ""), request.GET.get("notes", "")
+        known, newest = request.GET.get("version", ""), read_integer(request.GET.get("notes"))
         return self._page(
             request,
             thread,
             "here",
             others_here=notes.others_here(thread.pk, request.user),
             changed_by=review.changed_by if known != str(review.version) else None,
-            new_notes=notes.count_after(thread.pk, int(seen)) if seen.isdecimal() else 0,
+            new_notes=notes.count_after(thread.pk, newest) if newest is not None else 0,
         )
 
     def edit_view(self, request: HttpRequest, object_id: str, what: str) -> HttpResponseBase:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin.list_filters import FilterForm
+from mastra_memory.admin.params import read_integer
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.review import views
 
@@ -66,7 +67,7 @@ def change(request: HttpRequest) -> HttpResponseRedirect:
         raise Http404
     given, user = request.POST, request.user
     query = _filters(QueryDict(given.get("query", "")))
-    chosen = given.get("view", "")
+    chosen = read_integer(given.get("view"))
     if "save" in given:
         try:
             wanted = {"shared": "shared" in given, "default": "default" in given}
@@ -74,8 +75,8 @@ def change(request: HttpRequest) -> HttpResponseRedirect:
             messages.success(request, gettext("The view was saved."))
         except InvalidInput as fault:
             messages.error(request, str(fault))
-    elif "delete" in given and chosen.isdigit() and views.delete_view(user, int(chosen)):
+    elif "delete" in given and chosen is not None and views.delete_view(user, chosen):
         messages.success(request, gettext("The view was deleted."))
     elif "make_default" in given:
-        views.set_default(user, int(chosen) if chosen.isdigit() else None)
+        views.set_default(user, chosen)
     return HttpResponseRedirect(f"{list_address()}?{query or 'all=1'}")
