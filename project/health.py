@@ -4,13 +4,28 @@ They are a middleware before all others: a probe comes over plain HTTP under any
 the redirect to HTTPS and the check of ALLOWED_HOSTS would refuse.
 """
 
+import shutil
 from collections.abc import Callable
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 Handler = Callable[[HttpRequest], HttpResponse]
+
+MIN_FREE_BYTES = 32 * 1024 * 1024
+"""Free space below VAR_DIR: two segments of the embedded database's log, which stops without."""
+
+# Sorts a megabyte in 64 kB of memory, so that PostgreSQL has to write a temporary file: that fails
+# on a full disk, and unlike an INSERT it leaves nothing behind. CASE sets the limit first; the
+# subquery runs after it.
+WRITE_TEMPORARY_FILE = """SELECT CASE WHEN set_config('work_mem', '64kB', true) <> '' THEN (
+    SELECT count(*) FROM (SELECT repeat(md5(n::text), 8) AS text FROM generate_series(1, 4000) n
+        ORDER BY text) AS sorted) END"""
+
+REASONS = {"53100": "the database's disk is full", "53300": "too many database connections"}
+"""What an SQLSTATE means; everything else makes the database unreachable."""
 
 ALIVE = b'{"status": "ok"}'
 """The answer of a live process."""
@@ -32,12 +47,20 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """The service can answer: the database is reachable and migrated. 503 with a reason if not."""
+    """The service can answer and store: the database is migrated, and the disks have room.
+
+    503 with a reason if not.
+    """
     try:
         if _migrations_are_pending():
             return _unready("migrations are pending")
-    except DatabaseError:
-        return _unready("database is unreachable")
+        with connection.cursor() as cursor:
+            cursor.execute(WRITE_TEMPORARY_FILE)
+    except DatabaseError as error:
+        state = getattr(error.__cause__, "sqlstate", None)
+        return _unready(REASONS.get(state or "", "database is unreachable"))
+    if shutil.disk_usage(settings.VAR_DIR).free < MIN_FREE_BYTES:
+        return _unready("the disk of VAR_DIR is full")
     return JsonResponse({"status": "ok"})
 
 

@@ -1,10 +1,14 @@
 """`/healthz` and `/readyz`."""
 
+from typing import Any
+
 import pytest
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
+
+from project import health
 
 
 def test_healthz__asks_nothing_of_the_database(client: Client) -> None:
@@ -36,6 +40,49 @@ def test_readyz__503_without_details_when_the_database_is_away(client: Client) -
         response = client.get("/readyz")
     reason = {"status": "unavailable", "reason": "database is unreachable"}
     assert (response.status_code, response.json()) == (503, reason)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ("53100", "the database's disk is full"),
+        ("53300", "too many database connections"),
+        ("57P03", "database is unreachable"),
+    ],
+)
+def test_readyz__503_says_what_is_wrong_with_writing(
+    client: Client, state: str, reason: str
+) -> None:
+    def fail(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
+        if statement == health.WRITE_TEMPORARY_FILE:
+            statement = f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$"
+        return execute(statement, params, many, context)
+
+    with connection.execute_wrapper(fail):
+        response = client.get("/readyz")
+    body = {"status": "unavailable", "reason": reason}
+    assert (response.status_code, response.json()) == (503, body)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_readyz__writes_a_temporary_file() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {health.WRITE_TEMPORARY_FILE}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+        assert "external merge  Disk" in plan
+        cursor.execute("SHOW work_mem")
+        assert cursor.fetchone() != ("64kB",)
+
+
+@pytest.mark.django_db
+def test_readyz__503_when_our_own_disk_is_nearly_full(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "MIN_FREE_BYTES", 2**80)
+    response = client.get("/readyz")
+    body = {"status": "unavailable", "reason": "the disk of VAR_DIR is full"}
+    assert (response.status_code, response.json()) == (503, body)
 
 
 @pytest.mark.django_db
