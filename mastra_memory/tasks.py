@@ -82,15 +82,32 @@ def generate_title(thread_id: str) -> None:
 
 @shared_task
 @_limited
+def resume() -> None:
+    """Ask for the work that is due now, above all that of workers that were killed.
+
+    Cheap where there is none. Run it every few seconds: together with `leases.LEASE_SECONDS` the
+    interval decides how soon another worker takes over.
+    """
+    if requests.is_any_due():
+        enqueue(embed_pending)
+    _enqueue_titles_and_exports()
+
+
+def _enqueue_titles_and_exports() -> None:
+    for thread_id in titles.due_threads():
+        enqueue(generate_title, thread_id)
+    for job_id in exporting.list_unfinished():
+        enqueue(make_export, job_id)
+
+
+@shared_task
+@_limited
 def catch_up() -> None:
     """Ask for all work that the rows say is due, whatever became of the tasks for it."""
     requests.give_up_lost()
     enqueue(embed_pending)
     enqueue(write_words)
-    for thread_id in titles.due_threads():
-        enqueue(generate_title, thread_id)
-    for job_id in exporting.list_unfinished():
-        enqueue(make_export, job_id)
+    _enqueue_titles_and_exports()
     exporting.remove_expired()
 
 

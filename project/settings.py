@@ -172,6 +172,13 @@ CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "catch up": {"task": "mastra_memory.tasks.catch_up", "schedule": 60.0},
+    # A killed worker's work is free after 8 seconds: with this, another has it within 15. What
+    # waits in the queue longer than the interval is superseded by the next.
+    "resume": {
+        "task": "mastra_memory.tasks.resume",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 if CELERY_BROKER_URL.startswith("filesystem:"):

@@ -30,10 +30,10 @@ COMMAND = ["-m", "celery", "--quiet", "-A", "project", "worker", "--concurrency"
 
 
 @contextmanager
-def worker(env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def worker(env: Mapping[str, str], *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A Celery worker in a process group of its own."""
     process = subprocess.Popen(
-        [sys.executable, *COMMAND, "--without-gossip", "--without-mingle"],
+        [sys.executable, *COMMAND, "--without-gossip", "--without-mingle", *options],
         env=dict(env),
         cwd=servers.ROOT,
         stdout=subprocess.DEVNULL,
@@ -99,6 +99,36 @@ def test_worker__killed_in_the_middle_and_started_again_embeds_all_and_none_twic
     # The one thing made a second time is what died with the worker before it was stored.
     twice = [text for text, times in Counter(embedded).items() if times > 1]
     assert set(twice) <= lost
+
+
+def test_worker__another_takes_over_within_15_seconds(
+    tmp_path: Path, memory_settings: Callable[..., None], record_property: Callable[..., None]
+) -> None:
+    memory_settings(**WORKER)
+    env = real_server.environment(tmp_path) | {
+        "DJANGO_SETTINGS_MODULE": "tests.worker_settings",
+        "EMBEDDER_PAUSE": "30",
+    }
+    Memory().save_messages(some_messages(make_thread("alice", "t"), 20))
+
+    def claims() -> set[object]:
+        held = EmbeddingRequest.objects.exclude(claim=None)
+        return set(held.values_list("claim", flat=True))
+
+    with worker(env) as first:
+        hint(env)
+        wait_until(lambda: bool(claims()))
+        claimed = claims()
+        with worker(env, "--beat", "--schedule", str(tmp_path / "schedule")):
+            # The first one is slow but alive: nobody takes its work.
+            time.sleep(leases.LEASE_SECONDS + 5)
+            assert claims() == claimed
+            os.killpg(first.pid, signal.SIGKILL)
+            killed = time.monotonic()
+            wait_until(lambda: bool(claims() - claimed))
+            seconds = time.monotonic() - killed
+    record_property("seconds", seconds)
+    assert seconds < 15
 
 
 @contextmanager

@@ -27,7 +27,7 @@ class Slow:
 
         from mastra_memory.embedding.embedder import Embedded
 
-        time.sleep(0.02)
+        time.sleep(float(os.environ.get("EMBEDDER_PAUSE") or 0.02))
         if log := os.environ.get("EMBEDDED_LOG"):
             with open(log, "ab", buffering=0) as file:
                 file.write("".join(f"{text}\n" for text in texts).encode())

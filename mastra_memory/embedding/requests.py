@@ -193,5 +193,28 @@ def ask(model: str, *, everything: bool = False, again: bool = False) -> int:
     )
 
 
+@retry_conflicts
+def ask_for_copies(model: str) -> int:
+    """Ask for vectors of copied messages that have none, in clones where others have some.
+
+    A copy has the vectors or the requests of its original; one with neither was lost. Messages
+    saved to the clone later want what their agent's options say, and are left alone.
+    """
+    return sql.execute(
+        f"""INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)
+        SELECT m.id, m.thread_id, m.resource_id, %s
+        FROM mastra_memory_thread t JOIN mastra_memory_message m ON m.thread_id = t.id
+        WHERE t.clone_source_id IS NOT NULL AND m.created_at <= t.created_at AND {EMBEDDABLE}
+            AND EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
+                WHERE e.thread_id = t.id AND e.model = %s)
+            AND NOT EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
+                WHERE e.message_id = m.id AND e.model = %s)
+            AND m.content::text NOT LIKE '%%<working_memory>%%'
+        ORDER BY m.id FOR KEY SHARE OF m SKIP LOCKED
+        ON CONFLICT (message_id, model) DO NOTHING""",
+        [model, model, model],
+    )
+
+
 EMBEDDABLE = r"m.text ~ '\S' AND m.signal <> 'system-reminder'"
 """Messages with words for people. The statement that saves them says the same."""

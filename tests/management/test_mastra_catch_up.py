@@ -6,8 +6,8 @@ import pytest
 from django.core.management import call_command
 
 from mastra_memory.memory import Memory
-from mastra_memory.models import EmbeddingRequest, Message, Thread
-from tests.factories import make_thread, some_messages
+from mastra_memory.models import EmbeddingRequest, Message, MessageEmbedding, Thread
+from tests.factories import a_message, make_thread, some_messages
 
 pytestmark = pytest.mark.django_db
 
@@ -37,3 +37,17 @@ def test_mastra_catch_up__without_any_task_having_run() -> None:
 def test_mastra_catch_up__twice_changes_nothing() -> None:
     run()
     assert run().splitlines()[0] == "Embedded 0 messages"
+
+
+def test_mastra_catch_up__finds_copies_with_neither_vector_nor_request() -> None:
+    memory = Memory(options={"semanticRecall": True})
+    memory.save_messages(some_messages(make_thread("alice", "t"), 3))
+    run()
+    copies = memory.clone_thread("t", clone_id="copy")
+    lost = copies.messages[1].id
+    MessageEmbedding.objects.filter(message_id=lost).delete()
+    without_recall = Memory(options={"semanticRecall": False})
+    without_recall.save_messages([a_message(copies.thread, "later")])
+    assert run().splitlines()[0] == "Embedded 1 messages"
+    assert MessageEmbedding.objects.filter(message_id=lost).exists()
+    assert not MessageEmbedding.objects.filter(message_id="later").exists()

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from mastra_memory import searchable, titles
+from mastra_memory import conf, searchable, titles
 from mastra_memory.embedding import indexing, requests
 from mastra_memory.review import exporting
 from mastra_memory.tasks import EMBEDDING_SECONDS, WORDS_AT_A_TIME
@@ -33,6 +33,8 @@ class Command(BaseCommand):
     def embed(self) -> int:
         """Make vectors until nothing is due."""
         requests.give_up_lost()
+        for model in conf.embedding_models():
+            requests.ask_for_copies(model)
         total, more = 0, True
         while more:
             done, more = indexing.embed_pending(seconds=EMBEDDING_SECONDS)
