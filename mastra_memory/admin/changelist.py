@@ -62,7 +62,8 @@ class ShortenedChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         """Django's, on shortened rows; actions work on the whole rows."""
-        self.queryset = self.model_admin.shorten(self.queryset)
+        model_admin: Any = self.model_admin
+        self.queryset = model_admin.shorten(self.queryset)
         super().get_results(request)
 
 

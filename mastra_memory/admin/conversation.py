@@ -164,13 +164,12 @@ def _next(ids: Sequence[str], at: str) -> str:
 
 PRINTED = 1_000
 """Messages that go on paper."""
-PRINT_BUDGET = {"seconds": 5.0, "characters": 4_000_000, "blocks": 10_000}
-"""Paper has no second page to load, so it may hold more than a page on the screen."""
 
 
 def whole(request: HttpRequest, thread: Thread) -> dict[str, Any]:
     """The conversation from its beginning, as far as it is printed."""
     page = reading.oldest_page(thread.pk, size=PRINTED)
-    budget = RenderBudget(**PRINT_BUDGET)
+    # Paper has no second page to load, so it may hold more than a page on the screen.
+    budget = RenderBudget(seconds=5.0, characters=4_000_000, blocks=10_000)
     lens = Lens(mask=access.mask_of(request.user), budget=budget)
     return {"entries": timeline.entries(page.messages, lens), "cut": page.has_later}

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, plain_text
@@ -143,7 +144,7 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         if record is None:
             raise Http404
         texts = plain_text.record_texts(record)
-        return plain_text.plain_text_response(self, request, record, _("Observations"), texts)
+        return plain_text.plain_text_response(self, request, record, gettext("Observations"), texts)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         """Lay the reader's mask beside the row."""

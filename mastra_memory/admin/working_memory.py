@@ -10,6 +10,7 @@ from django.db.models.functions import Left
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, conversation, memory_panel
@@ -71,7 +72,7 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
         if row is None:
             raise Http404
         texts = memory_texts(row.content)
-        return plain_text_response(self, request, row, _("Working memory"), texts)
+        return plain_text_response(self, request, row, gettext("Working memory"), texts)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """The columns, texts masked for this reader."""
