@@ -20,6 +20,7 @@ from mastra_memory import pieces
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.memory_panel import parse_document
+from mastra_memory.admin.params import read_integer
 from mastra_memory.models import Message, ObservationalRecord, ObservationChunk
 from mastra_memory.redaction import Mask, split_before
 
@@ -40,10 +41,9 @@ class TextPage:
 
 def read_page(request: HttpRequest, texts: Iterable[str], mask: Mask) -> TextPage:
     """Return the page of the joined texts that `?page=` asks for. Raises `Http404`."""
-    asked = request.GET.get("page", "1")
-    if not (asked.isascii() and asked.isdigit() and len(asked) < 7 and 0 < int(asked) <= MAX_PAGE):
+    number = read_integer(request.GET.get("page", "1"), maximum=MAX_PAGE)
+    if not number:
         raise Http404
-    number = int(asked)
     text = _beginning(texts, (number + 1) * PAGE_CHARACTERS)
     # Pages end where nothing is masked, so that no page shows half of a masked value.
     start = split_before(text, (number - 1) * PAGE_CHARACTERS, mask)

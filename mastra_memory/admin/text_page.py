@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, plain_text
+from mastra_memory.admin.params import read_integer
 from mastra_memory.jsontext import clean_text
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
 
@@ -25,14 +26,14 @@ def read(request: HttpRequest, thread: Thread, what: str, key: str) -> dict[str,
 
 
 def _message(thread: Thread, key: str) -> Iterator[str] | None:
-    if (sequence := _number(key)) is None:
+    if (sequence := read_integer(key)) is None:
         return None
     message = Message.objects.filter(thread=thread, sequence=sequence).only("content").first()
     return plain_text.message_texts(message) if message else None
 
 
 def _memory(thread: Thread, key: str) -> Iterator[str] | None:
-    if (pk := _number(key)) is None:
+    if (pk := read_integer(key)) is None:
         return None
     memory = WorkingMemory.objects.filter(_is_about(thread), pk=pk).first()
     return plain_text.memory_texts(memory.content) if memory else None
@@ -45,11 +46,6 @@ def _observations(thread: Thread, key: str) -> Iterator[str] | None:
 
 def _is_about(thread: Thread) -> Q:
     return Q(thread=thread) | Q(thread__isnull=True, resource_id=thread.resource_id)
-
-
-def _number(key: str) -> int | None:
-    is_number = key.isascii() and key.isdigit() and len(key) < 19
-    return int(key) if is_number else None
 
 
 def _metadata(thread: Thread, key: str) -> Iterator[str] | None:

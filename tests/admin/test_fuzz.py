@@ -40,7 +40,7 @@ VALUES = [
 ]  # fmt: skip
 NAMES = [
     *FilterForm.base_fields, "q", "o", "p", "e", "all", "part", "at", "after", "before", "from",
-    "find", "free", "version", "notes", "days", "message", "_to_field", "_popup",
+    "find", "free", "page", "version", "notes", "days", "message", "_to_field", "_popup",
     "_changelist_filters",
     "_facets", "is_facets", "term", "app_label", "model_name", "field_name", "next", "state",
     "scope__exact", "origin_type__exact", "purpose__exact", "created_at__gte", "created_at__lt",
@@ -83,7 +83,8 @@ class Fuzzer:
         self.known = {
             "object_id": ["secret", "1", str(memory.pk)],
             "verb": [*SAFE_VERBS, "undo", "clone"],
-            "what": ["title", "metadata", "message"],
+            "what": ["title", "metadata", "message", "memory", "observations"],
+            "key": [str(message.sequence), str(memory.pk), "thread"],
             "sequence": [str(message.sequence)],
             "index": ["0", "3"],
             "pk": [str(memory.pk)],
@@ -173,9 +174,10 @@ def test_fuzz__reaches_every_page_of_the_app() -> None:
     assert len(ROUTES) > 80
 
 
-@pytest.mark.parametrize(
-    "value", ["\x00", "a\x00", "²", "9" * 5_000, "x" * 20_000, "_00", "_ED_A0"]
-)
+HOSTILE_IDS = ["\x00", "a\x00", "²", "9" * 5_000, "x" * 20_000, "_00", "_ED_A0", "_5F", "_0A"]
+
+
+@pytest.mark.parametrize("value", HOSTILE_IDS)
 def test_paths__hostile_ids_end_in_no_server_error(root: Client, value: str) -> None:
     make_everything()
     for route in ROUTES:
