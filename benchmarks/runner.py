@@ -22,8 +22,9 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 SCENARIO_SECONDS = 12.0
 """A scenario that has taken this long gets no further round."""
 WARM_UP_SECONDS = 0.3
-MAX_WARM_UP_RUNS = 50
-"""Per connection."""
+WARM_UP_CONNECTIONS = 16
+"""Enough for each web process to get one: its first request takes most of a second."""
+MAX_WARM_UP_RUNS = 400
 SLOW_SECONDS = 0.2
 """A response that takes this long is not warmed up: the first one did it."""
 DELETIONS_PER_CONNECTION = 1
@@ -81,7 +82,7 @@ class Runner:
         results: Results = defaultdict(lambda: defaultdict(Rates))
         for scenario in scenarios:
             for target in self.targets:
-                self._warm_up(scenario, target, connections)
+                self._warm_up(scenario, target)
             self._measure_rounds(scenario, connections, results[scenario.name])
             figures = ", ".join(
                 f"{name} {rates.median:,.1f}/s" for name, rates in results[scenario.name].items()
@@ -129,7 +130,7 @@ class Runner:
             raise ServerError(f"{target.name}, {scenario.name}: {outcome.first_error}")
         return outcome
 
-    def _warm_up(self, scenario: Scenario, target: Target, connections: int) -> None:
+    def _warm_up(self, scenario: Scenario, target: Target) -> None:
         """Check the responses of one run, then send some load that is not counted."""
         if scenario.deletes_a_thread:
             self.create_disposable_threads(self.next_number, 1)
@@ -139,8 +140,9 @@ class Runner:
         self.next_number += 1
         is_slow = time.monotonic() - started >= SLOW_SECONDS
         if not scenario.deletes_a_thread and not is_slow:
-            max_runs = MAX_WARM_UP_RUNS * connections
-            self._send_load(scenario, target, connections, WARM_UP_SECONDS, max_runs)
+            self._send_load(
+                scenario, target, WARM_UP_CONNECTIONS, WARM_UP_SECONDS, MAX_WARM_UP_RUNS
+            )
 
 
 def run_load_generator(job: Job) -> Outcome:
