@@ -8,6 +8,10 @@ WORKERS ?= auto
 TESTS ?= tests
 # Cases for each operation of the API; 700 make over 20,000 of them.
 CONTRACT_EXAMPLES ?= 700
+# COVERAGE=1 measures coverage with all tests and fails below the floor in pyproject.toml.
+ifdef COVERAGE
+COVERAGE_OPTIONS := --cov --cov-report=term
+endif
 # What must also work with `MASTRA_MEMORY = {}`, where every optional feature is off.
 BARE_TESTS := tests/api tests/recall tests/observational tests/models tests/test_memory.py
 BROWSER_MODULES := tests/browser/node_modules
@@ -21,9 +25,11 @@ help: ## Show this list
 run: $(INSTALLED) ## Run everything on http://127.0.0.1:8000 (PORT=... for another port)
 	@exec $(PYTHON) manage.py serve
 
-test: $(INSTALLED) ## Run the tests in a database of their own (TESTS=path for some of them)
+test: $(INSTALLED) ## Run the tests in a database of their own (TESTS=path for some, COVERAGE=1)
+ifneq ($(TESTS),tests)
 	$(PYTHON) -m pytest -n $(WORKERS) --durations=10 $(TESTS)
-ifeq ($(TESTS),tests)
+else
+	$(PYTHON) -m pytest -n $(WORKERS) --durations=10 $(COVERAGE_OPTIONS)
 	$(PYTHON) -m pytest -n $(WORKERS) --ds=tests.bare_settings -m "not slow and not browser" $(BARE_TESTS)
 endif
 
@@ -59,7 +65,7 @@ $(BROWSER_MODULES): tests/browser/package-lock.json
 	@touch $@
 
 clean: ## Remove the virtual environment and caches; var/ with your data stays
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .coverage .coverage.*
 
 $(INSTALLED): requirements.txt
 	@test -n "$(BASE_PYTHON)" || { echo "Python 3.11 or newer is needed, and no python3 was found."; exit 1; }
