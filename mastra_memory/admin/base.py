@@ -84,6 +84,10 @@ class DeclaredLookupsMixin(admin.ModelAdmin):
     busy. A list answers such an address with 400.
     """
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        """Return the row, or None. Django's delete page fails on an empty `?_to_field=`."""
+        return super().get_object(request, object_id, from_field or None)
+
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Return True if a declared filter has this parameter, or if it names nothing at all.
 
