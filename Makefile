@@ -30,7 +30,7 @@ ifneq ($(TESTS),tests)
 	$(PYTHON) -m pytest -n $(WORKERS) --durations=10 $(TESTS)
 else
 	$(PYTHON) -m pytest -n $(WORKERS) --durations=10 $(COVERAGE_OPTIONS)
-	$(PYTHON) -m pytest -n $(WORKERS) --ds=tests.bare_settings -m "not slow and not browser" $(BARE_TESTS)
+	$(PYTHON) -m pytest -n $(WORKERS) --ds=tests.support.minimal_settings -m "not slow and not browser" $(BARE_TESTS)
 endif
 
 # What must hold under attack, long and one after the other: budgets are measured, not generous.
@@ -46,7 +46,7 @@ lint: $(INSTALLED) ## Check style, types, import rules and pending migrations
 	DEFAULT_AUTO_FIELD=django.db.models.BigAutoField $(PYTHON) manage.py makemigrations --check
 
 conformance: $(INSTALLED) ## Hold the API against recorded Mastra answers (SCENARIOS, CONFORMANCE_DIR)
-	$(PYTHON) -m tests.conformance_run
+	$(PYTHON) -m tests.contract.run
 
 bench: $(INSTALLED) ## Measure against a real Mastra server (BENCH_JSON, PEER_DIR)
 	$(PYTHON) -m benchmarks

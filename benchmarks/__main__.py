@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks import dataset, report, runner, scenarios, targets
 from benchmarks.runner import Runner
 from benchmarks.scenarios import Scenario
-from tests import servers
-from tests.servers import say
+from tests.support import servers
+from tests.support.servers import say
 
 CONNECTIONS = 8
 

@@ -94,7 +94,7 @@ def fill(threads: int, messages_per_thread: int) -> None:
     """Insert the rows, then build the indexes, which is faster than the other way round."""
     from django.db import connection
 
-    from mastra_memory import sql
+    from mastra_memory.db import sql
 
     sentences = _sentences()
     indexes = sql.rows(

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.load_generator import Job, Outcome, Request, fill_placeholders
 from benchmarks.scenarios import Scenario, Step
 from benchmarks.targets import Target
-from tests.servers import ROOT, ServerError, say
+from tests.support.servers import ROOT, ServerError, say
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "1.0"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))

@@ -13,7 +13,7 @@ from django.test import Client
 from benchmarks.load_generator import fill_placeholders
 from benchmarks.runner import ROUNDS, SECONDS
 from benchmarks.scenarios import Scenario
-from tests.servers import ServerError
+from tests.support.servers import ServerError
 
 Statement = tuple[str, tuple[Any, ...]]
 

@@ -11,7 +11,7 @@ from typing import Literal
 import psycopg
 
 from project import embedded
-from tests import servers
+from tests.support import servers
 
 OUR_DATABASE = "ours"
 MASTRA_DATABASE = "mastra"

@@ -6,8 +6,9 @@ from typing import Any
 from django.core import checks
 from django.db import DatabaseError, connections, router
 
-from mastra_memory import conf, sql
-from mastra_memory.embedding import embedder, inventory
+from mastra_memory import conf
+from mastra_memory.db import sql
+from mastra_memory.embedding import embedder, stats
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 from mastra_memory.exceptions import (
     AgentNotFound,
@@ -168,7 +169,7 @@ def extension_faults(
 
 def _check_lengths() -> list[checks.CheckMessage]:
     """Whether the embedder's vectors are as long as those that are stored of it."""
-    stored = inventory.lengths()
+    stored = stats.lengths()
     model = conf.app_settings().EMBEDDER
     if not stored:
         return []
@@ -209,7 +210,7 @@ def _check_index() -> list[checks.CheckMessage]:
     """Whether many vectors of the embedder are stored without an index."""
     known = conf.app_settings()
     found: list[checks.CheckMessage] = []
-    for dimensions in inventory.lengths().get(known.EMBEDDER, []):
+    for dimensions in stats.lengths().get(known.EMBEDDER, []):
         index = VectorIndex.of(known.EMBEDDER, dimensions)
         if index.kind is None or index.is_ready():
             continue

@@ -29,7 +29,7 @@ class AppSettings:
     of public prices does not know it."""
     MODEL_TIMEOUT: float = 60.0
     """Seconds that one call to a model may take."""
-    TOKEN_COUNTER: str = "mastra_memory.tokens.HeuristicCounter"
+    TOKEN_COUNTER: str = "mastra_memory.content.tokens.HeuristicCounter"
     """Dotted path of the class that counts tokens; see `tokens.TokenCounter`."""
     RESOURCE_FOR_REQUEST: str = "mastra_memory.api.permissions.resource_of_user"
     """Dotted path: request to resource id, None for a caller who may see all."""

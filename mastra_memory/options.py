@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mastra_memory import jsontext
+from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput, Issue
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def outside_options(given: Mapping[str, Any] | None, own: "MemoryOptions") -> di
 
 def _parsed(text: str) -> Any:
     try:
-        return jsontext.loads(text)
+        return json_text.loads(text)
     except InvalidInput as error:
         logger.warning("A schema of a working memory is not JSON (%s)", type(error).__name__)
         return {}

@@ -15,10 +15,12 @@ from django.db import transaction
 from kombu import pools
 from kombu.exceptions import KombuError
 
-from mastra_memory import conf, searchable, titles
-from mastra_memory.embedding import indexing, requests
-from mastra_memory.review import exporting
-from mastra_memory.statement_timeout import limit_statements
+from mastra_memory import conf
+from mastra_memory.db.statement_timeout import limit_statements
+from mastra_memory.embedding import indexing, queue
+from mastra_memory.review import exports
+from mastra_memory.search import tsvector
+from mastra_memory.threads import titles
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +67,7 @@ def embed_pending() -> int:
 @_limited
 def write_words() -> int:
     """Write the searchable words of what was saved in bulk. Returns how many messages it were."""
-    done = searchable.write_pending(limit=WORDS_AT_A_TIME)
+    done = tsvector.write_pending(limit=WORDS_AT_A_TIME)
     if done == WORDS_AT_A_TIME:
         enqueue(write_words)
     return done
@@ -88,7 +90,7 @@ def resume() -> None:
     Cheap where there is none. Run it every few seconds: together with `leases.LEASE_SECONDS` the
     interval decides how soon another worker takes over.
     """
-    if requests.is_any_due():
+    if queue.is_any_due():
         enqueue(embed_pending)
     _enqueue_titles_and_exports()
 
@@ -96,7 +98,7 @@ def resume() -> None:
 def _enqueue_titles_and_exports() -> None:
     for thread_id in titles.due_threads():
         enqueue(generate_title, thread_id)
-    for job_id in exporting.list_unfinished():
+    for job_id in exports.list_unfinished():
         enqueue(make_export, job_id)
 
 
@@ -104,18 +106,18 @@ def _enqueue_titles_and_exports() -> None:
 @_limited
 def catch_up() -> None:
     """Ask for all work that the rows say is due, whatever became of the tasks for it."""
-    requests.give_up_lost()
+    queue.give_up_lost()
     enqueue(embed_pending)
     enqueue(write_words)
     _enqueue_titles_and_exports()
-    exporting.remove_expired()
+    exports.remove_expired()
 
 
 @shared_task
 @_limited
 def make_export(job_id: int) -> None:
     """Make the file of an export; one that is done stays as it is."""
-    exporting.run(job_id)
+    exports.run(job_id)
 
 
 def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE) -> None:

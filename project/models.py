@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.db import models
 from django.utils import timezone
 
-from mastra_memory import sql
+from mastra_memory.db import sql
 
 SECRET_PREFIX = "mm_"
 SECRET_BYTES = 32

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django import Settings
 
-from tests.calling import Api
-from tests.factories import make_user
+from tests.support.api_client import Api
+from tests.support.factories import make_user
 
 Statements = Callable[..., AbstractContextManager[list[str]]]
 

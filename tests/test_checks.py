@@ -10,13 +10,14 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from pytest_django import Settings
 
-from mastra_memory import checks, conf, sql
+from mastra_memory import checks, conf
 from mastra_memory.checks import check_metric, check_settings, check_vectors
-from mastra_memory.embedding import indexing, requests
+from mastra_memory.db import sql
+from mastra_memory.embedding import indexing, queue
 from mastra_memory.exceptions import ProviderRefused
 from mastra_memory.memory import Memory
 from mastra_memory.testing import FakeEmbedder
-from tests.factories import make_thread, some_messages
+from tests.support.factories import make_thread, some_messages
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def embed(dimensions: int, *, again: bool = False) -> None:
     memory = Memory(options={"semanticRecall": True})
     memory.save_messages(some_messages(make_thread("alice", "t"), 2))
     if again:
-        requests.ask(conf.app_settings().EMBEDDER, again=True)
+        queue.ask(conf.app_settings().EMBEDDER, again=True)
     with FakeEmbedder(dimensions=dimensions):
         indexing.embed_pending(seconds=60)
 

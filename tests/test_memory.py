@@ -20,7 +20,14 @@ from mastra_memory.exceptions import (
 )
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, WorkingMemory
-from tests.factories import a_message, make_record, make_thread, save, some_messages, text_content
+from tests.support.factories import (
+    a_message,
+    make_record,
+    make_thread,
+    save,
+    some_messages,
+    text_content,
+)
 
 pytestmark = pytest.mark.django_db
 BY_RESOURCE = {"workingMemory": {"enabled": True}}

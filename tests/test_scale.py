@@ -13,13 +13,14 @@ import pytest
 from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
-from mastra_memory import cloning, sql, threads
-from mastra_memory.choices import Include, MessageFilter
-from mastra_memory.recall import assemble, window
-from mastra_memory.values import StoredThread
+from mastra_memory import threads
+from mastra_memory.db import sql
+from mastra_memory.recall import selection, window
+from mastra_memory.threads import cloning
+from mastra_memory.types import Include, MessageFilter, StoredThread
 from tests.conftest import Statements
-from tests.factories import fill, make_thread, moment
-from tests.real_server import environment, real_server
+from tests.support.factories import fill, make_thread, moment
+from tests.support.live_server import environment, real_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 THREADS, EACH = 100, 2_000
@@ -73,10 +74,10 @@ def numbered(statement: str) -> str:
 
 
 READS = {
-    "first page": lambda: assemble.list_messages("large:7", per_page=40),
-    "newest page": lambda: assemble.list_messages("large:7", per_page=40, newest_page=True),
-    "deep page": lambda: assemble.list_messages("large:7", per_page=40, page=30),
-    "page by date": lambda: assemble.list_messages(
+    "first page": lambda: selection.list_messages("large:7", per_page=40),
+    "newest page": lambda: selection.list_messages("large:7", per_page=40, newest_page=True),
+    "deep page": lambda: selection.list_messages("large:7", per_page=40, page=30),
+    "page by date": lambda: selection.list_messages(
         "large:7", per_page=40, message_filter=MessageFilter(start=moment(900), end=moment(999))
     ),
     "window": lambda: window.read_windows(

@@ -10,7 +10,7 @@ from django.dispatch import Signal
 from mastra_memory import signals
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
-from tests.factories import a_message, make_thread
+from tests.support.factories import a_message, make_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EVERY = ("messages_saved", "thread_deleted", "thread_cloned", "thread_transferred")

@@ -14,7 +14,7 @@ from mastra_memory import tasks
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding
 from mastra_memory.testing import FakeEmbedder
-from tests.factories import a_message, make_thread
+from tests.support.factories import a_message, make_thread
 
 REFUSING = "amqp://127.0.0.1:1//"
 

@@ -15,13 +15,13 @@ from statistics import quantiles
 import pytest
 from django.core.management import call_command
 
-from mastra_memory import leases
+from mastra_memory.db import leases
 from mastra_memory.embedding import indexing
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding
-from tests import real_server, servers
-from tests.factories import make_thread, some_messages
-from tests.worker_settings import MASTRA_MEMORY as WORKER
+from tests.support import live_server, servers
+from tests.support.factories import make_thread, some_messages
+from tests.support.worker_settings import MASTRA_MEMORY as WORKER
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 MESSAGES = 5_000
@@ -69,7 +69,9 @@ def test_worker__killed_in_the_middle_and_started_again_embeds_all_and_none_twic
     memory_settings(**WORKER)
     log = tmp_path / "embedded"
     monkeypatch.setenv("EMBEDDED_LOG", str(log))
-    env = real_server.environment(tmp_path) | {"DJANGO_SETTINGS_MODULE": "tests.worker_settings"}
+    env = live_server.environment(tmp_path) | {
+        "DJANGO_SETTINGS_MODULE": "tests.support.worker_settings"
+    }
     thread = make_thread("alice", "t")
     batch = some_messages(thread, MESSAGES)
     for start in range(0, MESSAGES, 500):
@@ -105,8 +107,8 @@ def test_worker__another_takes_over_within_15_seconds(
     tmp_path: Path, memory_settings: Callable[..., None], record_property: Callable[..., None]
 ) -> None:
     memory_settings(**WORKER)
-    env = real_server.environment(tmp_path) | {
-        "DJANGO_SETTINGS_MODULE": "tests.worker_settings",
+    env = live_server.environment(tmp_path) | {
+        "DJANGO_SETTINGS_MODULE": "tests.support.worker_settings",
         "EMBEDDER_PAUSE": "30",
     }
     Memory().save_messages(some_messages(make_thread("alice", "t"), 20))
@@ -144,7 +146,7 @@ def seconds_of_saves(folder: Path, prefix: str, count: int = 60, **variables: st
     """How long saves of one message take over HTTP."""
     folder.mkdir(exist_ok=True)
     taken = []
-    with real_server.real_server(folder, **variables) as server:
+    with live_server.real_server(folder, **variables) as server:
         thread = make_thread("alice", prefix)
         for message in some_messages(thread, count + 5, prefix=prefix):
             start = time.perf_counter()
@@ -168,7 +170,7 @@ def test_save__a_broker_that_is_down_costs_little_and_loses_nothing(
     assert EmbeddingRequest.objects.filter(thread_id="down").count() == 65
     # It is back, and one save more is what it takes.
     folder = tmp_path / "back"
-    with worker(real_server.environment(folder)):
+    with worker(live_server.environment(folder)):
         seconds_of_saves(folder, "back", count=0)
         wait_until(lambda: not EmbeddingRequest.objects.exists())
     assert MessageEmbedding.objects.filter(thread_id="down").count() == 65

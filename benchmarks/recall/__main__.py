@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests import servers
-from tests.servers import say
+from tests.support import servers
+from tests.support.servers import say
 
 PARTS = ("quality", "context", "latency", "filtered", "indexing", "mastra")
 SETTINGS = "benchmarks.recall.settings"

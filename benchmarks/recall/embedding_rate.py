@@ -7,14 +7,15 @@ from multiprocessing.synchronize import Barrier
 
 from django.db import connection
 
-from mastra_memory.embedding import requests
+from mastra_memory.embedding import queue
 
 START_TIMEOUT = 120
 
 
 def measure(count: int) -> float:
     """Embed `count` stored messages again and return the messages per second."""
-    from mastra_memory import conf, sql
+    from mastra_memory import conf
+    from mastra_memory.db import sql
 
     model = conf.app_settings().EMBEDDER
     sql.execute(
@@ -39,7 +40,7 @@ def measure(count: int) -> float:
     for process in processes:
         process.join()
     seconds = time.perf_counter() - started
-    assert not requests.models_due()
+    assert not queue.models_due()
     return round(count / seconds, 1)
 
 

@@ -9,9 +9,9 @@ from benchmarks.recall import corpus
 from mastra_memory import conf
 from mastra_memory.embedding import embedder
 from mastra_memory.memory import Memory
-from mastra_memory.search import meaning
-from mastra_memory.search.meaning import Meaning
+from mastra_memory.search import vector
 from mastra_memory.search.scope import SearchScope
+from mastra_memory.search.vector import Meaning
 
 WARM_UP_CALLS, MEASURED_CALLS = 20, 200
 RECALL: Mapping[str, Any] = {"semanticRecall": {"topK": 4, "messageRange": 1}}
@@ -121,7 +121,7 @@ def measure_index_recall(resources: Sequence[str], *, limit: int = 10) -> float:
         scope = SearchScope(resource_id=resources[number % len(resources)])
         query = Meaning(model=model, vectors=embedded.vectors, scope=scope)
         exact, indexed = (
-            {match.id for match in meaning.find_by_meaning(query, limit=limit, use_index=use_index)}
+            {match.id for match in vector.find_by_meaning(query, limit=limit, use_index=use_index)}
             for use_index in (False, True)
         )
         shares.append(len(exact & indexed) / len(exact))

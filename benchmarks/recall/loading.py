@@ -9,7 +9,8 @@ from django.db import connection
 
 from benchmarks.recall import corpus
 from benchmarks.recall.corpus import MessageRow
-from mastra_memory import conf, sql
+from mastra_memory import conf
+from mastra_memory.db import sql
 from mastra_memory.embedding import embedder
 
 BATCH_SIZE = 5_000

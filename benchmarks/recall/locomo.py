@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests import servers
+from tests.support import servers
 
 ANSWERABLE_CATEGORIES = (1, 2, 3, 4)
 _TURN_ID = re.compile(r"D\d+:\d+")

@@ -14,7 +14,7 @@ from benchmarks.recall import corpus, latency
 from benchmarks.targets import MASTRA_DATABASE, database_url
 from mastra_memory import conf
 from mastra_memory.embedding import embedder
-from tests import servers
+from tests.support import servers
 
 SCRIPT = Path(__file__).with_name("mastra.mjs")
 EMBEDDING_BATCH = 5_000

@@ -6,9 +6,9 @@ from statistics import mean, median, quantiles
 from typing import Any
 
 from benchmarks.recall.locomo import Conversation
-from mastra_memory.embedding import indexing, inventory
+from mastra_memory.embedding import indexing, stats
 from mastra_memory.memory import Memory
-from tests import servers
+from tests.support import servers
 
 SEARCH_TYPES = {"text": "text", "vector": "semantic", "hybrid": "hybrid"}
 CUTOFFS = (1, 5, 10)
@@ -28,7 +28,7 @@ def load(conversations: Sequence[Conversation]) -> None:
             memory.save_messages(messages)
     while indexing.embed_pending(seconds=60)[1]:
         pass
-    for backlog in inventory.backlog():
+    for backlog in stats.backlog():
         raise servers.ServerError(
             f"{backlog.model} did not embed every message: {backlog.last_error}"
         )

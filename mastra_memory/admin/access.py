@@ -8,7 +8,8 @@ from django.http import HttpRequest
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from mastra_memory import conf, redaction
+from mastra_memory import conf
+from mastra_memory.content import redaction
 from mastra_memory.models import Thread
 
 APP = "mastra_memory"

@@ -19,10 +19,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from mastra_memory import conf, jsontext, statement_timeout
+from mastra_memory import conf
 from mastra_memory.admin import params
 from mastra_memory.admin.access import mask_of
 from mastra_memory.admin.markdown import harmless
+from mastra_memory.db import json_text, statement_timeout
 
 View = Callable[..., HttpResponseBase]
 
@@ -133,7 +134,7 @@ class MemoryAdmin(DeclaredLookupsMixin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Search for storable text. Autocompletion does not check what it is sent."""
-        return super().get_search_results(request, queryset, jsontext.clean_text(search_term))
+        return super().get_search_results(request, queryset, json_text.clean_text(search_term))
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest

@@ -18,10 +18,10 @@ from django.utils.safestring import SafeString
 
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless, marked
+from mastra_memory.content.redaction import MAX_MATCH, mask_beginning
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
-from mastra_memory.redaction import MAX_MATCH, mask_beginning
-from mastra_memory.review import finding
+from mastra_memory.review import thread_search
 
 COUNTED = 1_000
 """Lists are counted up to here; the page then says "more than"."""
@@ -82,7 +82,7 @@ class Row:
 class ThreadChangeList(ShortenedChangeList):
     """Django's list, with what a reviewer wants to see of each thread."""
 
-    found: finding.Found | None = None
+    found: thread_search.Found | None = None
 
     def get_results(self, request: HttpRequest) -> None:
         """One page, and then one statement each for glances, tags and passages."""
@@ -92,7 +92,7 @@ class ThreadChangeList(ShortenedChangeList):
         self.meaning_query = _by_meaning(request) if self.query and not self.by_meaning else ""
         threads = list(self.result_list)
         mask = access.mask_of(request.user)
-        glances = finding.glance([thread.pk for thread in threads], mask)
+        glances = thread_search.glance([thread.pk for thread in threads], mask)
         self.found = getattr(request, "found_threads", None)
         passages = self._passages([thread.pk for thread in threads], mask)
         for thread in threads:
@@ -113,7 +113,7 @@ class ThreadChangeList(ShortenedChangeList):
             return {}
         hits = [self.found.messages.get(pk) for pk in thread_ids]
         wanted = [hit for hit in hits if hit]
-        found = finding.passages(wanted, self.query, mask) if wanted else {}
+        found = thread_search.passages(wanted, self.query, mask) if wanted else {}
         return {pk: marked(passage) for pk, passage in found.items()}
 
 
@@ -124,7 +124,7 @@ def _by_meaning(request: HttpRequest) -> str:
 
 
 def _number(count: int) -> str:
-    return f"{count}+" if count >= finding.COUNT_LIMIT else str(count)
+    return f"{count}+" if count >= thread_search.COUNT_LIMIT else str(count)
 
 
 def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
@@ -134,9 +134,9 @@ def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> Query
         return threads.none()
     try:
         if by_meaning:
-            found = finding.find_by_meaning(threads, words)
+            found = thread_search.find_by_meaning(threads, words)
         else:
-            found = finding.find_by_words(threads, words, access.mask_of(request.user))
+            found = thread_search.find_by_words(threads, words, access.mask_of(request.user))
     except MastraMemoryError as error:
         messages.error(request, str(error))
         return threads.none()

@@ -15,8 +15,8 @@ from mastra_memory.admin.base import static_root
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.timeline import Entry, Lens
 from mastra_memory.models import Message, ReviewNote, Thread
-from mastra_memory.review import notes, reading
-from mastra_memory.review.reading import Page
+from mastra_memory.review import conversation_pages, notes
+from mastra_memory.review.conversation_pages import Page
 
 
 def address(thread_id: str, **query: str) -> str:
@@ -114,22 +114,24 @@ def _ends(page: Page) -> tuple[str, str]:
 
 
 def _page(thread_id: str, at: str, before: str, after: str, start: str | None) -> Page:
-    if before and (message := reading.find_message(thread_id, before)):
-        return reading.page_before(message)
-    if after and (message := reading.find_message(thread_id, after)):
-        return reading.page_after(message)
-    if at and (message := reading.find_message(thread_id, at)):
-        return reading.page_around(message)
+    if before and (message := conversation_pages.find_message(thread_id, before)):
+        return conversation_pages.page_before(message)
+    if after and (message := conversation_pages.find_message(thread_id, after)):
+        return conversation_pages.page_after(message)
+    if at and (message := conversation_pages.find_message(thread_id, at)):
+        return conversation_pages.page_around(message)
     if start == "start":
-        return reading.oldest_page(thread_id)
-    return reading.newest_page(thread_id)
+        return conversation_pages.oldest_page(thread_id)
+    return conversation_pages.newest_page(thread_id)
 
 
 def _matching(request: HttpRequest, thread_id: str, find: str) -> list[str]:
     if not find or access.refuse_masked_search(request, find):
         return []
     mask = access.mask_of(request.user)
-    return reading.list_matching(thread_id, find, conf.app_settings().SEARCH_LANGUAGE, mask)
+    return conversation_pages.list_matching(
+        thread_id, find, conf.app_settings().SEARCH_LANGUAGE, mask
+    )
 
 
 def _jumps(
@@ -141,13 +143,13 @@ def _jumps(
     find: str,
 ) -> list[Jump]:
     jumps = []
-    unread = reading.find_unread(thread.pk, read_up_to) if read_up_to else None
+    unread = conversation_pages.find_unread(thread.pk, read_up_to) if read_up_to else None
     if unread:
         jumps.append(Jump("unread", 0, address(thread.pk, at=unread)))
-    noted = reading.list_noted(thread.pk) if any(n.message_id for n in all_notes) else []
+    noted = conversation_pages.list_noted(thread.pk) if any(n.message_id for n in all_notes) else []
     for kind, ids in (
         ("note", noted),
-        ("error", reading.list_failed(thread.pk)),
+        ("error", conversation_pages.list_failed(thread.pk)),
         ("match", matching),
     ):
         if ids:
@@ -168,7 +170,7 @@ PRINTED = 1_000
 
 def whole(request: HttpRequest, thread: Thread) -> dict[str, Any]:
     """The conversation from its beginning, as far as it is printed."""
-    page = reading.oldest_page(thread.pk, size=PRINTED)
+    page = conversation_pages.oldest_page(thread.pk, size=PRINTED)
     # Paper has no second page to load, so it may hold more than a page on the screen.
     budget = RenderBudget(seconds=5.0, characters=4_000_000, blocks=10_000)
     lens = Lens(mask=access.mask_of(request.user), budget=budget)

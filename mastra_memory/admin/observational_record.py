@@ -23,8 +23,8 @@ from mastra_memory.admin.changelist import (
 )
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.render_budget import RenderBudget
+from mastra_memory.content.redaction import mask_beginning
 from mastra_memory.models import ObservationalRecord, ObservationChunk
-from mastra_memory.redaction import mask_beginning
 
 
 def _budget(request: Any) -> RenderBudget:

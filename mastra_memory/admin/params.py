@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, QueryDict
 
-from mastra_memory import jsontext
+from mastra_memory.db import json_text
 
 MAX_INTEGER = 2**63 - 1
 """The largest value of a `bigint` column."""
@@ -38,13 +38,13 @@ def clean_request(request: HttpRequest) -> None:
 def _clean_values(values: QueryDict) -> str:
     """Return the parameters with storable names and values, empty if they are storable."""
     given = [(name, str(value)) for name, listed in values.lists() for value in listed]
-    cleaned = [(jsontext.clean_text(name), jsontext.clean_text(value)) for name, value in given]
+    cleaned = [(json_text.clean_text(name), json_text.clean_text(value)) for name, value in given]
     return urlencode(cleaned) if cleaned != given else ""
 
 
 def clean_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a path with storable texts."""
     return {
-        name: jsontext.clean_text(value) if isinstance(value, str) else value
+        name: json_text.clean_text(value) if isinstance(value, str) else value
         for name, value in arguments.items()
     }

@@ -16,13 +16,13 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from mastra_memory import pieces
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless
-from mastra_memory.admin.memory_panel import parse_document
 from mastra_memory.admin.params import read_integer
+from mastra_memory.admin.working_memory_panel import parse_document
+from mastra_memory.content import normalization
+from mastra_memory.content.redaction import Mask, split_before
 from mastra_memory.models import Message, ObservationalRecord, ObservationChunk
-from mastra_memory.redaction import Mask, split_before
 
 PAGE_CHARACTERS = 100_000
 MAX_PAGE = 100_000
@@ -82,19 +82,19 @@ def _beginning(texts: Iterable[str], limit: int) -> str:
 
 def message_texts(message: Message) -> Iterator[str]:
     """Yield everything that a message holds; of files only what they are."""
-    for piece in pieces.iterate_pieces(message.content):
+    for piece in normalization.iterate_pieces(message.content):
         yield from _piece_texts(piece)
         yield "\n\n"
 
 
-def _piece_texts(piece: pieces.Piece) -> Iterator[str]:
+def _piece_texts(piece: normalization.Piece) -> Iterator[str]:
     match piece:
-        case pieces.Text(text):
+        case normalization.Text(text):
             yield text
-        case pieces.Reasoning(text):
+        case normalization.Reasoning(text):
             yield f"[{_('Reasoning')}]\n"
             yield text
-        case pieces.ToolCall():
+        case normalization.ToolCall():
             yield f"[{_('Tool call')}: {piece.name}, {piece.state}]\n"
             yield from json_texts(piece.args)
             yield "\n"
@@ -102,11 +102,11 @@ def _piece_texts(piece: pieces.Piece) -> Iterator[str]:
                 yield piece.error
             else:
                 yield from json_texts(piece.result)
-        case pieces.File():
+        case normalization.File():
             yield f"[{_('file')}: {piece.name} {piece.mime_type} {piece.address}]"
-        case pieces.Source(title, address):
+        case normalization.Source(title, address):
             yield f"[{_('source')}: {title} {address}]"
-        case pieces.Unknown(kind, value):
+        case normalization.Unknown(kind, value):
             yield f"[{kind}]\n"
             yield from json_texts(value)
 

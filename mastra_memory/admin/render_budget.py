@@ -16,7 +16,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from mastra_memory.admin.markdown import TooComplex, harmless, render
-from mastra_memory.redaction import Mask, mask_beginning, masked_json
+from mastra_memory.content.redaction import Mask, mask_beginning, masked_json
 
 MAX_MARKDOWN_CHARACTERS = 20_000
 """Longer texts are never rendered as Markdown."""

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, plain_text
 from mastra_memory.admin.params import read_integer
-from mastra_memory.jsontext import clean_text
+from mastra_memory.db.json_text import clean_text
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
 
 

@@ -13,25 +13,18 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory import jsontext
-from mastra_memory.admin import (
-    access,
-    bulk,
-    changelist,
-    conversation,
-    editing,
-    view_bar,
-)
-from mastra_memory.admin.list_filters import ThreadFilter
+from mastra_memory.admin import access, bulk_actions, changelist, conversation, edits, saved_views
 from mastra_memory.admin.markdown import harmless
-from mastra_memory.admin.thread_pages import TEMPLATES, ThreadPages
+from mastra_memory.admin.thread_filters import ThreadFilter
+from mastra_memory.admin.thread_views import TEMPLATES, ThreadPages
+from mastra_memory.content.redaction import mask_beginning
+from mastra_memory.db import json_text
 from mastra_memory.models import Review, Thread
-from mastra_memory.redaction import mask_beginning
 from mastra_memory.review import history
 
 
 @admin.register(Thread)
-class ThreadAdmin(bulk.BulkActions, ThreadPages):
+class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     """The list and the pages of one conversation."""
 
     list_display = ["conversation", "resource", "messages", "active", "status", "assignee", "tags"]
@@ -88,7 +81,7 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
         self, request: HttpRequest, queryset: QuerySet[Thread], search_term: str
     ) -> tuple[QuerySet[Thread], bool]:
         """Through the index, and never by LIKE."""
-        search_term = jsontext.clean_text(search_term)
+        search_term = json_text.clean_text(search_term)
         if search_term.strip():
             queryset = changelist.search(request, queryset, search_term)
         if request.resolver_match and request.resolver_match.url_name == "autocomplete":
@@ -99,13 +92,13 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
         """The list; without any filter in the address, with the person's default view."""
-        if redirect := view_bar.default_redirect(request):
+        if redirect := saved_views.default_redirect(request):
             return redirect
         more = {
             "can_export": access.may(request.user, "export_thread"),
             "is_nav_sidebar_enabled": False,
         }
-        context = {**view_bar.context(request), **more, **(extra_context or {})}
+        context = {**saved_views.context(request), **more, **(extra_context or {})}
         return super().changelist_view(request, context)
 
     def action_checkbox(self, obj: Any) -> Any:
@@ -200,12 +193,12 @@ class ThreadAdmin(bulk.BulkActions, ThreadPages):
 
     def delete_model(self, request: HttpRequest, obj: Thread) -> None:
         """Through `Memory`."""
-        editing.delete_thread(obj, by=request.user)
+        edits.delete_thread(obj, by=request.user)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Thread]) -> None:
         """One after the other, each through `Memory`."""
         for thread in queryset:
-            editing.delete_thread(thread, by=request.user)
+            edits.delete_thread(thread, by=request.user)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         """Nothing: `delete_model` logs, with what it was."""

@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.admin import access, conversation, memory_panel
+from mastra_memory.admin import access, conversation, working_memory_panel
 from mastra_memory.admin.base import ReadOnlyAdmin, secured
 from mastra_memory.admin.changelist import (
     BoundedPaginator,
@@ -24,8 +24,8 @@ from mastra_memory.admin.changelist import (
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.plain_text import memory_texts, plain_text_response
 from mastra_memory.admin.render_budget import RenderBudget
+from mastra_memory.content.redaction import MAX_MATCH, mask_beginning
 from mastra_memory.models import WorkingMemory
-from mastra_memory.redaction import MAX_MATCH, mask_beginning
 
 PREVIEW = "admin/mastra_memory/thread/memory_edit.html"
 
@@ -107,13 +107,13 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
             "opts": self.opts,
         }
         if "preview" in request.POST:
-            context |= memory_panel.preview(request, row, back=request.path)
+            context |= working_memory_panel.preview(request, row, back=request.path)
             return TemplateResponse(request, PREVIEW, context)
         if request.method == "POST":
-            return memory_panel.change(request, row, back=request.path)
+            return working_memory_panel.change(request, row, back=request.path)
         context |= {
             "original": row,
-            "memory": memory_panel.panel(
+            "memory": working_memory_panel.panel(
                 request,
                 row,
                 RenderBudget(),

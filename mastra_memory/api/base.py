@@ -16,11 +16,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from mastra_memory import conf, jsontext, statement_timeout
+from mastra_memory import conf
 from mastra_memory.api import errors
 from mastra_memory.api.openapi import MemoryAutoSchema
 from mastra_memory.api.params import Params
 from mastra_memory.api.permissions import Caller, caller_of
+from mastra_memory.db import json_text, statement_timeout
+from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.exceptions import (
     AgentNotFound,
     BodyTooLarge,
@@ -30,8 +32,7 @@ from mastra_memory.exceptions import (
     ThreadNotFound,
 )
 from mastra_memory.memory import Memory
-from mastra_memory.sql import MAX_PAGE
-from mastra_memory.values import StoredThread
+from mastra_memory.types import StoredThread
 
 LARGE_ANSWER = 1024 * 1024
 """Lists beyond so many bytes are sent piece by piece."""
@@ -57,7 +58,7 @@ class JsonRenderer(BaseRenderer):
         if context and context.get("indent") and len(body) <= MAX_INDENTED_BYTES:
             # A value may be as deep as can be stored, and is then in a list or an object.
             with suppress(InvalidInput, orjson.JSONEncodeError):
-                return orjson.dumps(jsontext.loads(body), option=orjson.OPT_INDENT_2)
+                return orjson.dumps(json_text.loads(body), option=orjson.OPT_INDENT_2)
         return body
 
 
@@ -78,10 +79,10 @@ class JsonParser(BaseParser):
 
 def _parse(data: bytes) -> Any:
     most = conf.app_settings().MAX_BODY_VALUES
-    if jsontext.has_more_values(data, most):
+    if json_text.has_more_values(data, most):
         raise BodyTooLarge(f"The request body holds more than {most} JSON names and values")
     try:
-        return jsontext.loads(data)
+        return json_text.loads(data)
     except InvalidInput as error:
         raise InvalidInput(f"Invalid request body: {error}", error.issues) from None
 

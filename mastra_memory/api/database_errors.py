@@ -2,7 +2,7 @@
 
 from django.db import InterfaceError, OperationalError
 
-from mastra_memory import locking
+from mastra_memory.db import locking
 from mastra_memory.exceptions import ConcurrentUpdate
 
 RETRY_AFTER_SECONDS = 1

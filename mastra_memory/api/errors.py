@@ -14,8 +14,8 @@ from rest_framework.views import set_rollback
 
 from mastra_memory import exceptions as ours
 from mastra_memory.api import database_errors
+from mastra_memory.db.statement_timeout import is_statement_timeout
 from mastra_memory.exceptions import MOST_ISSUES, Issue
-from mastra_memory.statement_timeout import is_statement_timeout
 
 # No Retry-After: the same request would take as long again.
 TOO_SLOW = (

@@ -9,11 +9,13 @@ from django_filters import rest_framework as filters
 from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 
-from mastra_memory import conf, searchable, times
+from mastra_memory import conf
 from mastra_memory.api.errors import flatten
 from mastra_memory.api.params import fault
+from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, Thread
+from mastra_memory.search import tsvector
 
 
 class UtcDateTimeField(IsoDateTimeField):
@@ -49,7 +51,7 @@ class ThreadFilter(filters.FilterSet):
         fields: list[str] = []
 
     def with_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
-        searchable.write_pending()
+        tsvector.write_pending()
         matching = Message.objects.matching(words, conf.app_settings().SEARCH_LANGUAGE)
         return threads.filter(Exists(matching.filter(thread_id=OuterRef("pk"))))
 

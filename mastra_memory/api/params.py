@@ -6,10 +6,10 @@ from typing import Any, Literal, TypeVar
 
 from django.http import QueryDict
 
-from mastra_memory import jsontext, times
-from mastra_memory.choices import Include, MessageFilter
+from mastra_memory.db import json_text, times
+from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.exceptions import InvalidInput, Issue
-from mastra_memory.sql import MAX_PAGE
+from mastra_memory.types import Include, MessageFilter
 
 MAX_INCLUDES = 1_000
 """Entries that one `include` may have."""
@@ -35,7 +35,7 @@ class Params:
         given = self.query.getlist(name)
         if len(given) > 1:
             raise fault(name, "expected one value, received several")
-        return jsontext.clean_text(given[0]) if given and given[0] else None
+        return json_text.clean_text(given[0]) if given and given[0] else None
 
     def required(self, name: str) -> str:
         """The text; refused when it is absent or empty."""
@@ -86,9 +86,9 @@ class Params:
         if len(given) > 1:
             raise fault(name, "expected one value, received several")
         try:
-            return jsontext.loads(str(given[0]))
+            return json_text.loads(str(given[0]))
         except InvalidInput:
-            return jsontext.clean_text(str(given[0]))
+            return json_text.clean_text(str(given[0]))
 
     def bracketed(self, name: str) -> dict[str, str]:
         """`name[key]=value` pairs, values as text; deeper brackets are ignored."""
@@ -98,7 +98,7 @@ class Params:
             if key.startswith(start) and key.endswith("]") and "[" not in key[len(start) :]:
                 if len(values) > 1:
                     raise fault(key, "expected one value, received several")
-                found[key[len(start) : -1]] = jsontext.clean_text(str(values[0]))
+                found[key[len(start) : -1]] = json_text.clean_text(str(values[0]))
         return found
 
     def json_object(self, name: str) -> dict[str, Any] | None:

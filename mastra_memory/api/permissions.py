@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from mastra_memory import conf
 from mastra_memory.exceptions import AccessDenied
-from mastra_memory.values import StoredThread
+from mastra_memory.types import StoredThread
 
 _imported = functools.cache(import_string)
 ACCESS_ALL = "mastra_memory.access_all_resources"

@@ -2,12 +2,12 @@
 
 The OpenAPI documentation must refuse what the API refuses, so that generated clients and fuzzers
 can rely on it. Values here describe checks that are made elsewhere: in `params.py`, in
-`mastra_memory.drafts` and in `mastra_memory.options`.
+`mastra_memory.messages.validation` and in `mastra_memory.options`.
 """
 
 from typing import Any
 
-from mastra_memory.sql import MAX_PAGE
+from mastra_memory.db.sql import MAX_PAGE
 
 Schema = dict[str, Any]
 

@@ -7,11 +7,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mastra_memory import conf, times
+from mastra_memory import conf
 from mastra_memory.api import schemas
 from mastra_memory.api.errors import flatten
+from mastra_memory.db import times
+from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.sql import MAX_PAGE
 
 
 class Field(serializers.Field):

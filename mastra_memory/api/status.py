@@ -6,10 +6,10 @@ from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from mastra_memory import times
 from mastra_memory.api import answers
 from mastra_memory.api import documentation as doc
 from mastra_memory.api.base import MemoryViewSet
+from mastra_memory.db import times
 from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured
 from mastra_memory.memory import Memory
 from mastra_memory.options import MemoryOptions, camel_keys

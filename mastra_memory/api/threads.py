@@ -11,8 +11,8 @@ from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
 from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.api.filters import narrowed_threads
-from mastra_memory.choices import MessageSelection
 from mastra_memory.exceptions import ThreadNotFound
+from mastra_memory.types import MessageSelection
 
 
 @doc.viewset("threads")

@@ -4,10 +4,10 @@ from typing import Any
 
 import orjson
 
-from mastra_memory import times
 from mastra_memory.context import Block, Context
+from mastra_memory.db import times
 from mastra_memory.models import ObservationalRecord, ObservationChunk
-from mastra_memory.values import (
+from mastra_memory.types import (
     ContextMessage,
     MessagePage,
     RevisionPage,

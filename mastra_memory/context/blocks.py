@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from mastra_memory import tokens
+from mastra_memory.content import tokens
 from mastra_memory.models import ObservationalRecord
-from mastra_memory.values import StoredMessage
+from mastra_memory.types import StoredMessage
 
 Kind = Literal["working_memory", "observations", "remembered", "history", "new"]
 

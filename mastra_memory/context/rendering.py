@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mastra_memory import fencing, parts, times
-from mastra_memory.context import observed
-from mastra_memory.values import StoredMessage
+from mastra_memory.content import parts, prompt_escaping
+from mastra_memory.context import observation_text
+from mastra_memory.db import times
+from mastra_memory.types import StoredMessage
 
 REMEMBERED = "remembered_from_other_conversation"
 _INTRODUCTION = f"""What stands between the {REMEMBERED} tags was said in other conversations with \
@@ -20,15 +21,15 @@ _HINTS = (("current-task", "currentTask"), ("suggested-response", "suggestedResp
 
 def observations(log: str, hints: Mapping[str, Any]) -> str:
     """The text of the observation block, with what to do next; empty for an empty log."""
-    told = observed.readable(log, times.now().date())
+    told = observation_text.readable(log, times.now().date())
     if not told:
         return ""
     next_steps = [
-        fencing.fenced(tag, said.strip())
+        prompt_escaping.fenced(tag, said.strip())
         for tag, name in _HINTS
         if isinstance(said := hints.get(name), str) and said.strip()
     ]
-    return "\n\n".join([_OBSERVED, fencing.fenced("observations", told), *next_steps])
+    return "\n\n".join([_OBSERVED, prompt_escaping.fenced("observations", told), *next_steps])
 
 
 def other_conversations(messages: Iterable[StoredMessage]) -> str:
@@ -44,7 +45,7 @@ def other_conversations(messages: Iterable[StoredMessage]) -> str:
             lines.append(f"{today}:")
             day = today
         clock = f"{moment.hour % 12 or 12}:{moment:%M %p}"
-        lines.append(f"({clock}) {message.role.capitalize()}: {fencing.indented(text)}")
+        lines.append(f"({clock}) {message.role.capitalize()}: {prompt_escaping.indented(text)}")
     if not lines:
         return ""
     return f"{_INTRODUCTION}\n\n<{REMEMBERED}>\n" + "\n".join(lines) + f"\n</{REMEMBERED}>"

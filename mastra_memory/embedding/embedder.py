@@ -56,9 +56,9 @@ class Embedder(Protocol):
 
 # Each is imported when first asked: a process that embeds nothing loads no model's library.
 _MAKERS = {
-    "local/": "mastra_memory.embedding.local.make",
-    "fastembed/": "mastra_memory.embedding.on_machine.make_fastembed",
-    "sentence-transformers/": "mastra_memory.embedding.on_machine.make_sentence_transformer",
+    "local/": "mastra_memory.embedding.wordllama.make",
+    "fastembed/": "mastra_memory.embedding.local_models.make_fastembed",
+    "sentence-transformers/": "mastra_memory.embedding.local_models.make_sentence_transformer",
 }
 _REMOTE = "mastra_memory.embedding.provider.make"
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from mastra_memory import leases, sql
-from mastra_memory.embedding import embedder, passages, requests
+from mastra_memory.db import leases, sql
+from mastra_memory.db.locking import retry_conflicts
+from mastra_memory.embedding import embedder, passages, queue
 from mastra_memory.embedding.embedder import Vector
-from mastra_memory.embedding.requests import Claimed
+from mastra_memory.embedding.queue import Claimed
 from mastra_memory.exceptions import MastraMemoryError, ProviderRefused, ProviderUnavailable
 from mastra_memory.llm import usage
-from mastra_memory.locking import retry_conflicts
 from mastra_memory.models import ModelUsage
 
 BATCH = 256
@@ -46,7 +46,7 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
     """
     done = 0
     give_up = time.monotonic() + seconds
-    for model in requests.models_due():
+    for model in queue.models_due():
         if not _is_loadable(model):
             continue
         taken = BATCH
@@ -63,7 +63,7 @@ def _is_loadable(model: str) -> bool:
     try:
         embedder.get_embedder(model)
     except MastraMemoryError as error:
-        requests.put_off(model, str(error))
+        queue.put_off(model, str(error))
         return False
     return True
 
@@ -81,17 +81,17 @@ def embed_batch(
     that cannot be loaded.
     """
     claim = uuid.uuid4()
-    taken = requests.take(model, claim, limit, scope)
+    taken = queue.take(model, claim, limit, scope)
     if not taken:
         return 0, 0
     message_ids = [one.message_id for one in taken]
-    with leases.renewed(lambda: requests.extend_lease(claim, message_ids)):
+    with leases.renewed(lambda: queue.extend_lease(claim, message_ids)):
         made, refused = _embed(model, taken, timeout)
     stored = _store(model, claim, made) if made else []
     for one, reason in refused:
-        requests.put_back(claim, [one.message_id], reason)
+        queue.put_back(claim, [one.message_id], reason)
     if len(stored) + len(refused) < len(taken):
-        requests.release(claim)
+        queue.release(claim)
     _record_usage(model, stored)
     return len(taken), len(stored)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from mastra_memory import graphemes
+from mastra_memory.content import graphemes
 
 MAX_PASSAGES = 1_000
 """What follows in a text of many megabytes is not embedded."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from mastra_memory import conf, sql
+from mastra_memory import conf
+from mastra_memory.db import sql
 from mastra_memory.exceptions import InvalidInput
 
 TABLE = "mastra_memory_messageembedding"

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from mastra_memory import jsontext, sql, times
+from mastra_memory.db import json_text, sql, times
 from mastra_memory.exporters.output import Counts, Write
 from mastra_memory.exporters.selection import (
     MessageRow,
@@ -137,7 +137,7 @@ def _hanging_on(threads: Sequence[ThreadRow]) -> tuple[dict[str, list[bytes]], .
     where.add("w.thread_id = ANY(%s)", ids)
     memories: dict[str, list[bytes]] = {}
     for line in _working_memories(where, "thread"):
-        memories.setdefault(jsontext.loads(line)["threadId"], []).append(line)
+        memories.setdefault(json_text.loads(line)["threadId"], []).append(line)
     records: dict[str, list[bytes]] = {}
     found = ObservationalRecord.objects.filter(thread_id__in=ids).order_by("generation_count")
     for record in found.prefetch_related("chunks"):

@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from mastra_memory import pieces, times
+from mastra_memory.content import normalization
+from mastra_memory.db import times
 from mastra_memory.exporters.output import Counts, Write
 from mastra_memory.exporters.selection import MessageRow, Selection, ThreadRow, conversations
 
@@ -34,7 +35,7 @@ def _heading(thread: ThreadRow) -> str:
 
 def message_text(message: MessageRow) -> str:
     """The message under its heading, each of its parts apart by a blank line."""
-    shown = [text for piece in pieces.pieces_of(message.content) for text in _shown(piece)]
+    shown = [text for piece in normalization.pieces_of(message.content) for text in _shown(piece)]
     return "\n\n".join([f"## {message.role}, {_when(message.created_at)}", *shown]) + "\n\n"
 
 
@@ -42,23 +43,23 @@ def _when(moment: Any) -> str:
     return times.to_wire(moment)[:19].replace("T", " ") + " UTC"
 
 
-def _shown(piece: pieces.Piece) -> Iterator[str]:
+def _shown(piece: normalization.Piece) -> Iterator[str]:
     match piece:
-        case pieces.Text():
+        case normalization.Text():
             yield piece.text.strip()
-        case pieces.Reasoning():
+        case normalization.Reasoning():
             yield "\n".join(f"> {line}".rstrip() for line in piece.text.strip().splitlines())
-        case pieces.ToolCall():
+        case normalization.ToolCall():
             yield f"Tool call `{piece.name}` ({piece.state})"
             yield _block(piece.args)
             if piece.state != "call":
                 yield _block(piece.error or piece.result)
-        case pieces.File():
+        case normalization.File():
             name = piece.name or piece.mime_type or "file"
             yield f"[{name}](<{piece.address}>)" if piece.address else f"[{name}, {piece.size} B]"
-        case pieces.Source():
+        case normalization.Source():
             yield f"Source: [{piece.title}](<{piece.address}>)"
-        case pieces.Unknown():
+        case normalization.Unknown():
             yield _block({"kind": piece.kind, "value": piece.value})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from mastra_memory import jsontext, sql
+from mastra_memory.db import json_text, sql
 
 THREADS = 100
 """So many threads are read at a time; their messages come through a cursor."""
@@ -93,7 +93,7 @@ class MessageRow:
     @property
     def content(self) -> Any:
         """The content, parsed anew at each access."""
-        return jsontext.loads(self.content_json)
+        return json_text.loads(self.content_json)
 
 
 Conversation = tuple[ThreadRow, Iterator[MessageRow]]

@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from mastra_memory import pieces, times
+from mastra_memory.content import normalization
+from mastra_memory.db import times
 from mastra_memory.exporters.output import Counts, Write
 from mastra_memory.exporters.selection import MessageRow, Selection, ThreadRow, conversations
 
@@ -63,8 +64,8 @@ def _tools(message: MessageRow) -> str:
         return ""
     calls: list[dict[str, Any]] = [
         {"name": call.name, "state": call.state, "args": call.args, "result": call.result}
-        for call in pieces.pieces_of(message.content)
-        if isinstance(call, pieces.ToolCall)
+        for call in normalization.pieces_of(message.content)
+        if isinstance(call, normalization.ToolCall)
     ]
     return orjson.dumps(calls).decode() if calls else ""
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mastra_memory import times
-from mastra_memory.importers import tree
-from mastra_memory.importers.port import Item, derived_id
-from mastra_memory.importers.transcript import Transcript
+from mastra_memory.db import times
+from mastra_memory.importers import message_tree
+from mastra_memory.importers.conversation import Transcript
+from mastra_memory.importers.records import Item, derived_id
 
 Add = Callable[[Transcript, str, bool], None]
 """Add the turn of a node to a transcript; the flag says that the node was reported before."""
@@ -41,7 +41,7 @@ def threads_of(
     when it grows and when another one becomes current.
     """
     main: Transcript | None = None
-    for path in tree.paths(parents, current):
+    for path in message_tree.paths(parents, current):
         identity = (conversation.source, conversation.resource_id, conversation.id)
         thread_id = derived_id(*identity, path.line) if path.line else derived_id(*identity)
         transcript = Transcript(
@@ -64,7 +64,7 @@ def threads_of(
 
 
 def _branch(
-    conversation: Conversation, main: Transcript, transcript: Transcript, path: tree.Path
+    conversation: Conversation, main: Transcript, transcript: Transcript, path: message_tree.Path
 ) -> Iterator[Item]:
     own = [transcript.moment_of(node) for node in path.nodes[path.shared :]]
     began = next(moment for moment in own if moment is not None)

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from mastra_memory import jsontext, times
+from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers import jsonstream
-from mastra_memory.importers.jsonstream import RawRecord
+from mastra_memory.importers import json_stream
+from mastra_memory.importers.json_stream import RawRecord
 
 READABLE = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
@@ -68,7 +68,7 @@ class SourceFile:
                 yield RawRecord(0, b"", f"the file cannot be opened: {error}")
                 return
             packed = self.name.endswith(".gz")
-            for record in jsonstream.split(gzip.GzipFile(fileobj=raw) if packed else raw):
+            for record in json_stream.split(gzip.GzipFile(fileobj=raw) if packed else raw):
                 yield record
                 if metered:
                     self.meter.moved(raw.tell())
@@ -110,7 +110,7 @@ def _find(path: Path, meter: Meter) -> Iterator[SourceFile]:
 def _plain(path: Path, name: str, meter: Meter) -> SourceFile:
     facts = path.stat()
     modified = times.to_milliseconds(datetime.fromtimestamp(facts.st_mtime, UTC))
-    return SourceFile(jsontext.clean_text(name), facts.st_size, modified, path, "", meter)
+    return SourceFile(json_text.clean_text(name), facts.st_size, modified, path, "", meter)
 
 
 def _zip_time(entry: zipfile.ZipInfo) -> datetime:

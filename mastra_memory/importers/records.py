@@ -1,49 +1,152 @@
-"""From the files of a source to items: parse each record, and report those that are none."""
+"""What every source yields: plain values to store, and records that are left out with a reason."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
 
-from mastra_memory import jsontext
-from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers.files import SourceFile
-from mastra_memory.importers.jsonstream import RawRecord
-from mastra_memory.importers.port import Item, Kind, LeftOut
+from mastra_memory.db import json_text
 
-Understand = Callable[[Mapping[str, Any], str], Iterable[Item]]
-"""Items of one record, and its place in the source. May raise `InvalidInput` before the first."""
+Kind = Literal["threads", "messages", "branch copies", "working memories", "observations"]
+"""What is counted. Copies are messages that a branch shares with the thread it was edited from."""
 
+Outcome = Literal["stored", "updated", "already there", "joined", "skipped", "refused"]
+"""What became of a record. A joined one lives on inside another message."""
 
-def items_of(file: SourceFile, understand: Understand, *, kind: Kind = "threads") -> Iterator[Item]:
-    """The items of every record of the file; `kind` is what a record counts as if it is refused."""
-    for raw in file.records():
-        where = f"{file.name}:{raw.number}" if raw.number else file.name
-        try:
-            yield from understand(parsed(raw), where)
-        except InvalidInput as error:
-            yield LeftOut(kind, "refused", where, str(error), excerpt(raw.data))
+_NAMESPACE = uuid.UUID("5e0c8e0b-6b5c-4c53-9d0e-2a4b7f6f1d34")
 
 
-def parsed(raw: RawRecord) -> Mapping[str, Any]:
-    """The record as an object. Raises `InvalidInput` when it is none."""
-    if raw.fault:
-        raise InvalidInput(raw.fault)
-    try:
-        value = jsontext.loads(raw.data)
-    except InvalidInput:
-        raise InvalidInput("not valid JSON" if _is_utf8(raw.data) else "not UTF-8") from None
-    if not isinstance(value, Mapping):
-        raise InvalidInput("not a JSON object")
-    return value
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedThread:
+    """A thread to store."""
+
+    id: str
+    resource_id: str
+    title: str = ""
+    title_source: str = ""
+    metadata: Mapping[str, Any] | None = None
+    clone_source_id: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    where: str
+    """The place in the source, for the report."""
 
 
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedMessage:
+    """A message to store; its thread comes before it or is there already."""
+
+    id: str
+    thread_id: str
+    resource_id: str
+    role: str
+    content: Mapping[str, Any]
+    """Format 2."""
+    created_at: datetime
+    type: str = "v2"
+    edited_at: datetime | None = None
+    is_copy: bool = False
+    where: str
 
 
-def excerpt(data: bytes) -> str:
-    """How the record begins."""
-    return jsontext.clean_text(data[:300].decode(errors="replace"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """A text that a working memory was."""
+
+    version: int
+    content: str
+    source: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedWorkingMemory:
+    """The text kept for a thread, or without one for a resource."""
+
+    resource_id: str
+    thread_id: str | None = None
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    revisions: Sequence[Revision] = ()
+    """Oldest first; empty: the text becomes its own first revision."""
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRecord:
+    """One generation of observations, with the chunks that wait for activation."""
+
+    id: str
+    resource_id: str
+    thread_id: str | None
+    """None in resource scope."""
+    generation_count: int
+    values: Mapping[str, Any]
+    """The other fields, named as in `ObservationalRecord`."""
+    chunks: Sequence[Mapping[str, Any]] = ()
+    """Fields of `ObservationChunk`, oldest first."""
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A record that is not stored by itself."""
+
+    kind: Kind
+    outcome: Literal["joined", "skipped", "refused"]
+    where: str
+    reason: str
+    """Why, in words that many records may share."""
+    detail: str = ""
+    """How the record begins, or what else helps whoever reads the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something a person should know that refuses nothing; equal ones are counted."""
+
+    text: str
+
+
+Storable = ImportedThread | ImportedMessage | ImportedWorkingMemory | ImportedRecord
+Item = Storable | LeftOut | Remark
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose the imported things become: one resource, or a prefix and what the source says."""
+
+    resource: str | None = None
+    prefix: str = ""
+
+    def of(self, source_id: str) -> str:
+        """The resource for what belongs to `source_id` in the source."""
+        return self.resource if self.resource is not None else f"{self.prefix}{source_id}"
+
+
+def derived_id(*identity: str) -> str:
+    """An id that is the same whenever the same thing is imported again."""
+    return str(uuid.uuid5(_NAMESPACE, json_text.dumps(identity)))
+
+
+def content_hash(value: Any) -> str:
+    """The identity of something that has no id. Raises `InvalidInput` for what nests too deeply."""
+    return hashlib.sha256(json_text.dumps(value).encode()).hexdigest()
+
+
+def origin(source: str, source_id: str, **more: Any) -> dict[str, Any]:
+    """Thread metadata that says where the thread came from."""
+    known = {"id": source_id, **more}
+    return {"import": {"from": source, **{k: v for k, v in known.items() if v not in ("", None)}}}
+
+
+def kind_of(item: Storable) -> Kind:
+    """Under which name an item is counted."""
+    if isinstance(item, ImportedMessage):
+        return "branch copies" if item.is_copy else "messages"
+    if isinstance(item, ImportedThread):
+        return "threads"
+    return "working memories" if isinstance(item, ImportedWorkingMemory) else "observations"

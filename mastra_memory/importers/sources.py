@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers import (
+from mastra_memory.importers.files import SourceFile, list_files
+from mastra_memory.importers.formats import (
     chatgpt,
     claude,
+    jsonl,
     locomo,
     mastra,
+    mastra_databases,
     openai_chat,
-    own,
     sharegpt,
-    stores,
 )
-from mastra_memory.importers.files import SourceFile, list_files
-from mastra_memory.importers.port import Item, Owner
-from mastra_memory.importers.records import parsed
+from mastra_memory.importers.parsing import parsed
+from mastra_memory.importers.records import Item, Owner
 
 
 class FileFormat(Protocol):
@@ -35,7 +35,7 @@ class FileFormat(Protocol):
         """What the files hold."""
 
 
-FORMATS: Sequence[FileFormat] = (own, chatgpt, claude, locomo, sharegpt, openai_chat)
+FORMATS: Sequence[FileFormat] = (jsonl, chatgpt, claude, locomo, sharegpt, openai_chat)
 NAMES = (mastra.NAME, *(known.NAME for known in FORMATS))
 AUTO = "auto"
 
@@ -68,11 +68,11 @@ def open_source(target: str, *, format: str = AUTO, schema: str = "public") -> I
         raise InvalidInput("The source has no name")
     if target.startswith(("postgresql://", "postgres://")):
         _check_format(format, "an address of PostgreSQL")
-        with stores.open_postgres(target, schema) as postgres:
+        with mastra_databases.open_postgres(target, schema) as postgres:
             yield _of_store(postgres)
     elif _is_sqlite(path := Path(target)):
         _check_format(format, "a LibSQL file")
-        with stores.open_sqlite(path) as sqlite:
+        with mastra_databases.open_sqlite(path) as sqlite:
             yield _of_store(sqlite)
     else:
         yield _of_files(list_files(path), format)
@@ -90,7 +90,7 @@ def _is_sqlite(path: Path) -> bool:
         return file.read(16) == b"SQLite format 3\x00"
 
 
-def _of_store(store: stores.Store) -> Source:
+def _of_store(store: mastra_databases.Store) -> Source:
     mastra.check(store)
     return Source(
         mastra.NAME, mastra.KEEPS_IDS, mastra.size(store), "rows", None,

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import cast
 
-from mastra_memory import jsontext, sql
-from mastra_memory.importers.port import ImportedWorkingMemory
-from mastra_memory.importers.rows import Row, Verdict
+from mastra_memory.db import json_text, sql
+from mastra_memory.importers.records import ImportedWorkingMemory
 from mastra_memory.importers.storing_threads import NO_THREAD, Owners
+from mastra_memory.importers.validation import Row, Verdict
 
 _INPUT = """SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[],
     %s::timestamptz[], %s::jsonb[]) WITH ORDINALITY
@@ -81,7 +81,7 @@ def _params(items: Sequence[ImportedWorkingMemory]) -> list[list[object]]:
         [item.content for item in items],
         [item.created_at for item in items],
         [item.updated_at for item in items],
-        [jsontext.dumps(_revisions(item)) for item in items],
+        [json_text.dumps(_revisions(item)) for item in items],
     ]
 
 

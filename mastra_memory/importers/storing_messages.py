@@ -5,10 +5,12 @@ from typing import cast
 
 from django.db import connection
 
-from mastra_memory import conf, parts, signals, sql
-from mastra_memory.importers.port import ImportedMessage
-from mastra_memory.importers.rows import Row, Verdict
+from mastra_memory import conf, signals
+from mastra_memory.content import parts
+from mastra_memory.db import sql
+from mastra_memory.importers.records import ImportedMessage
 from mastra_memory.importers.storing_threads import NO_THREAD, Owners
+from mastra_memory.importers.validation import Row, Verdict
 
 TAKEN = "its id is the id of another thread's message"
 

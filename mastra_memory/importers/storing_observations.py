@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from mastra_memory.importers.port import derived_id
-from mastra_memory.importers.rows import Row, Verdict
+from mastra_memory.importers.records import derived_id
 from mastra_memory.importers.storing_threads import NO_THREAD, Owners
+from mastra_memory.importers.validation import Row, Verdict
 from mastra_memory.models import ObservationalRecord, ObservationChunk
 
 ELSEWHERE = "its id is the id of another resource's or thread's record"

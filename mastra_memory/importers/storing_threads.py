@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from mastra_memory import locking, sql
-from mastra_memory.importers.port import ImportedThread
-from mastra_memory.importers.rows import Row, Verdict
+from mastra_memory.db import locking, sql
+from mastra_memory.importers.records import ImportedThread
+from mastra_memory.importers.validation import Row, Verdict
 
 NO_THREAD = "its thread is not here, or is another resource's"
 FOREIGN = "its id is the id of another resource's thread"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from mastra_memory.exceptions import ProviderRefused
-from mastra_memory.llm.port import Purpose, Reply, Request
+from mastra_memory.llm.text_models import Purpose, Reply, Request
 
 TITLE_LENGTH = 60
 SUMMARY_LINES = 12

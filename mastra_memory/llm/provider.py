@@ -17,7 +17,7 @@ from pydantic_ai.settings import ModelSettings
 
 from mastra_memory import conf
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
-from mastra_memory.llm.port import Reply, Request
+from mastra_memory.llm.text_models import Reply, Request
 
 # Mastra's names for providers, where pydantic-ai has another.
 _NAMES = {

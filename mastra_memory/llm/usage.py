@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from mastra_memory import jsontext, sql
+from mastra_memory.db import json_text, sql
 from mastra_memory.models import ModelUsage
 
 
@@ -17,7 +17,7 @@ def record(
     resource_id: str | None = None,
 ) -> None:
     """Note one call. Of a thread that is gone by now, the numbers alone are kept."""
-    owner = None if thread_id else resource_id and jsontext.clean_text(resource_id)
+    owner = None if thread_id else resource_id and json_text.clean_text(resource_id)
     sql.execute(
         """INSERT INTO mastra_memory_modelusage
             (thread_id, resource_id, purpose, model, input_tokens, output_tokens, cost)

@@ -3,17 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mastra_memory import cloning, messages, signals, tasks, threads
-from mastra_memory.embedding import requests
-from mastra_memory.locking import retry_conflicts
-from mastra_memory.memory.agent import AgentVerbs
+from mastra_memory import messages, signals, tasks, threads
+from mastra_memory.db.locking import retry_conflicts
+from mastra_memory.embedding import queue
 from mastra_memory.memory.base import Options, for_async
 from mastra_memory.memory.exports import ExportVerbs
-from mastra_memory.memory.observing import ObservingVerbs
+from mastra_memory.memory.observational import ObservingVerbs
+from mastra_memory.memory.turns import AgentVerbs
 from mastra_memory.memory.working_memory import WorkingMemoryVerbs
-from mastra_memory.recall import across, answering, assemble
-from mastra_memory.search.searching import Kind
-from mastra_memory.values import (
+from mastra_memory.recall import multi_thread, search_service, selection
+from mastra_memory.search.engine import Kind
+from mastra_memory.threads import cloning
+from mastra_memory.types import (
     CloneResult,
     MessagePage,
     SavedMessages,
@@ -147,7 +148,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         self, thread_id: str, *, options: Options | None = None, **choices: Any
     ) -> MessagePage:
         """What an agent reads before its next turn, oldest first; see `assemble.recall`."""
-        return assemble.recall(self.options.merged(options), thread_id, **choices)
+        return selection.recall(self.options.merged(options), thread_id, **choices)
 
     def search(
         self,
@@ -160,7 +161,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         options: Options | None = None,
     ) -> SearchResult:
         """Messages of the resource, or of the thread if one is named; see `answering.search`."""
-        return answering.search(
+        return search_service.search(
             self.options.merged(options),
             query,
             resource_id=resource_id,
@@ -173,7 +174,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
     @retry_conflicts
     def retry_embeddings(self, request_ids: Sequence[int] | None = None) -> int:
         """Try again to embed what failed: these requests, or all. Returns how many."""
-        retried = requests.retry_failed(request_ids)
+        retried = queue.retry_failed(request_ids)
         tasks.enqueue(tasks.embed_pending)
         return retried
 
@@ -185,8 +186,8 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         Or of several threads together, by time; see `across.list_messages`.
         """
         if thread_id is None:
-            return across.list_messages(thread_ids, **choices)
-        return assemble.list_messages(thread_id, **choices)
+            return multi_thread.list_messages(thread_ids, **choices)
+        return selection.list_messages(thread_id, **choices)
 
     def get_messages(
         self, message_ids: Sequence[str], *, resource_id: str | None = None

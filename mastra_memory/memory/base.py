@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from mastra_memory import conf, threads
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.options import MemoryOptions
-from mastra_memory.values import StoredThread
+from mastra_memory.types import StoredThread
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,10 +6,13 @@ from typing import Any
 
 from django.db import transaction
 
-from mastra_memory import conf, drafts, messages, searchable, signals, tasks, titles
-from mastra_memory.locking import retry_conflicts
+from mastra_memory import conf, messages, signals, tasks
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.memory.base import Base
-from mastra_memory.values import SavedMessages, StoredMessage
+from mastra_memory.messages import validation
+from mastra_memory.search import tsvector
+from mastra_memory.threads import titles
+from mastra_memory.types import SavedMessages, StoredMessage
 
 
 class Saving(Base):
@@ -18,14 +21,14 @@ class Saving(Base):
     @retry_conflicts
     def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
         """Store a batch and note what it wants later: vectors, titles."""
-        ready = drafts.draft_messages(batch, strip=strip)
+        ready = validation.draft_messages(batch, strip=strip)
         wants_titles = self.options.generate_title is not None and not self.options.read_only
         models = self._embedders if strip else ()
         with transaction.atomic() if wants_titles else nullcontext():
             stored = messages.save_messages(ready, embed_for=models)
             if wants_titles:
                 self._want_titles(stored)
-        if len(stored) > searchable.AT_ONCE:
+        if len(stored) > tsvector.AT_ONCE:
             tasks.enqueue(tasks.write_words)
         if stored and models:
             tasks.enqueue(tasks.embed_pending)

@@ -6,12 +6,12 @@ from typing import Any
 from django.db import transaction
 
 from mastra_memory import threads, working_memory
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput
-from mastra_memory.locking import retry_conflicts
 from mastra_memory.memory.base import Base, Options, for_async
 from mastra_memory.models import Scope
 from mastra_memory.options import WorkingMemoryOptions
-from mastra_memory.values import RevisionPage
+from mastra_memory.types import RevisionPage
 
 
 class WorkingMemoryVerbs(Base):

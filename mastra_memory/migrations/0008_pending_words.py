@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """See `mastra_memory.searchable`."""
+    """See `mastra_memory.search.tsvector`."""
 
     dependencies = [("mastra_memory", "0007_refuse")]
 

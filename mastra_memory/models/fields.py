@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import models
 
-from mastra_memory.keys import ID_BYTES
+from mastra_memory.db.identifiers import ID_BYTES
 
 
 def new_id() -> str:

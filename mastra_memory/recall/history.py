@@ -2,11 +2,10 @@
 
 from typing import Any, Literal
 
-from mastra_memory import jsontext, keys, sql
-from mastra_memory.choices import MessageFilter
+from mastra_memory.db import identifiers, json_text, sql
 from mastra_memory.exceptions import AccessDenied, InvalidInput, Issue, ThreadNotFound
 from mastra_memory.messages import COLUMNS
-from mastra_memory.values import MessagePage, StoredMessage
+from mastra_memory.types import MessageFilter, MessagePage, StoredMessage
 
 DEEP = 200
 """From this offset on a page is found in the index first, and only its rows are read."""
@@ -55,13 +54,13 @@ def condition_of(wanted: MessageFilter | None) -> sql.Where:
         where.add(f"m.created_at {'<' if wanted.end_exclusive else '<='} %s", wanted.end)
     if wanted.roles is not None:
         where.add("m.role = ANY(%s)", list(wanted.roles))
-    keys.check_metadata_keys(wanted.metadata, "filter.metadata")
+    identifiers.check_metadata_keys(wanted.metadata, "filter.metadata")
     for key, value in wanted.metadata.items():
         if not isinstance(value, str | int | float | bool | None):
             reason = "expected text, a number, a boolean or null"
             path = f"filter.metadata.{key}"
             raise InvalidInput(f"{path}: {reason}", [Issue(path, reason)])
-        where.add("m.content -> 'metadata' -> %s = %s::jsonb", key, jsontext.dumps(value))
+        where.add("m.content -> 'metadata' -> %s = %s::jsonb", key, json_text.dumps(value))
     return where
 
 
@@ -75,7 +74,7 @@ def _statement(
 ) -> tuple[str, list[Any]]:
     order = "m.created_at DESC, m.sequence DESC" if newest_first else "m.created_at, m.sequence"
     read = None if limit is None else min(limit + (not include_total), sql.MAX_PAGE)
-    thread_id = jsontext.clean_text(thread_id)
+    thread_id = json_text.clean_text(thread_id)
     chosen = f"""FROM mastra_memory_message m WHERE m.thread_id = %s AND {where}
         ORDER BY {order} LIMIT %s OFFSET %s"""
     if offset >= DEEP and not where.conditions:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from mastra_memory import jsontext, sql
-from mastra_memory.choices import Include
+from mastra_memory.db import json_text, sql
 from mastra_memory.messages import COLUMNS
-from mastra_memory.values import StoredMessage
+from mastra_memory.types import Include, StoredMessage
 
 
 def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[StoredMessage]:
@@ -38,7 +37,7 @@ def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[Store
             AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m
         ORDER BY m.created_at, m.sequence""",
         [
-            [jsontext.clean_text(include.id) for include in includes],
+            [json_text.clean_text(include.id) for include in includes],
             [max(include.before, 0) for include in includes],
             [max(include.after, 0) for include in includes],
             resource_id,

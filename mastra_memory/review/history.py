@@ -12,7 +12,8 @@ from django.db.models.functions import Cast, Left
 from django.db.models.lookups import GreaterThan
 from django.utils import timezone
 
-from mastra_memory import jsontext, redaction
+from mastra_memory.content import redaction
+from mastra_memory.db import json_text
 from mastra_memory.models import Thread, ThreadChange
 
 LOGGED_LENGTH = 2000
@@ -84,7 +85,7 @@ def _told(change: Change) -> str:
 
 
 def _short(value: Any) -> str:
-    return jsontext.dumps(value)[:LOGGED_LENGTH]
+    return json_text.dumps(value)[:LOGGED_LENGTH]
 
 
 def log_deletion(by: Any, thread: Thread) -> None:

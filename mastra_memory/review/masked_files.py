@@ -4,9 +4,10 @@ import codecs
 from collections.abc import Mapping
 from typing import Any
 
-from mastra_memory import jsontext, pieces
+from mastra_memory.content import normalization
+from mastra_memory.content.redaction import Mask, as_is, masked_json
+from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.redaction import Mask, as_is, masked_json
 
 HIDDEN = "[hidden]"
 """Stands in an export for a file that cannot be masked."""
@@ -49,11 +50,11 @@ def mask_document(text: str, mask: Mask) -> str:
     """Return the text masked. In JSON, values are masked as they read, not as they are escaped."""
     if text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
         try:
-            value = jsontext.loads(text.lstrip("\ufeff").encode())
+            value = json_text.loads(text.lstrip("\ufeff").encode())
         except InvalidInput:
             return mask(text)
         masked = masked_json(value, mask)
-        return text if masked == value else jsontext.dumps(masked)
+        return text if masked == value else json_text.dumps(masked)
     return mask(text)
 
 
@@ -68,15 +69,15 @@ def mask_held_files(content: Any, masked: Any, mask: Mask) -> None:
     for index, part in enumerate(parts):
         if not isinstance(part, Mapping) or part.get("type") not in ("file", "image"):
             continue
-        found = pieces.file_bytes(content, index)
+        found = normalization.file_bytes(content, index)
         if found is None:
             continue
         data, mime_type, _name = found
         masked_data = mask_file(data, mime_type, mask)
-        field = pieces.file_field(part)
+        field = normalization.file_field(part)
         if masked_data is None:
             masked["parts"][index][field] = HIDDEN
         elif masked_data != data:
-            masked["parts"][index][field] = pieces.data_uri(masked_data, mime_type)
+            masked["parts"][index][field] = normalization.data_uri(masked_data, mime_type)
         else:
             masked["parts"][index][field] = part[field]

@@ -8,8 +8,8 @@ dash), so a hit then says nothing that the masked text does not say itself.
 import secrets
 from collections.abc import Container, Mapping, Sequence
 
-from mastra_memory import sql
-from mastra_memory.redaction import Mask, as_is, replace_placeholders
+from mastra_memory.content.redaction import Mask, as_is, replace_placeholders
+from mastra_memory.db import sql
 
 INDEXED_CHARACTERS = 100_000
 """Characters of a message that the index covers."""

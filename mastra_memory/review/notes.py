@@ -8,11 +8,11 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from mastra_memory import jsontext
+from mastra_memory.content.redaction import Mask, as_is
+from mastra_memory.db import json_text
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.locking import retry_conflicts
 from mastra_memory.models import Message, ReviewNote, ThreadChange, Visit
-from mastra_memory.redaction import Mask, as_is
 from mastra_memory.review import history
 from mastra_memory.review.history import Change
 
@@ -39,7 +39,7 @@ def count_after(thread_id: str, note_id: int) -> int:
 @transaction.atomic
 def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = None) -> ReviewNote:
     """Write a note. Raises `InvalidInput` for an empty one or for a message of another thread."""
-    text = jsontext.clean_text(text).strip()
+    text = json_text.clean_text(text).strip()
     if not text or len(text) > LONGEST_NOTE:
         raise InvalidInput(_("A note needs 1 to %d characters.") % LONGEST_NOTE)
     if message_id and not Message.objects.filter(pk=message_id, thread_id=thread_id).exists():

@@ -7,9 +7,9 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from mastra_memory import sql
+from mastra_memory.db import sql
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.locking import retry_conflicts
 from mastra_memory.models import Criterion, Score, ThreadChange
 from mastra_memory.review import history
 from mastra_memory.review.history import Change

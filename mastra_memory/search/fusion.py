@@ -8,10 +8,10 @@ question that holds the words.
 from collections.abc import Sequence
 from heapq import nlargest
 
-from mastra_memory import sql
-from mastra_memory.search import scored as scores
+from mastra_memory.db import sql
+from mastra_memory.search import types as scores
 from mastra_memory.search.scope import VISIBLE
-from mastra_memory.search.scored import Scored
+from mastra_memory.search.types import Scored
 
 WORDS, MEANINGS = 200, 100
 """How many of each side are weighed."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mastra_memory import sql
+from mastra_memory.db import sql
 from mastra_memory.search import snippet
 from mastra_memory.search.query import WordQuery
 from mastra_memory.search.scope import VISIBLE
-from mastra_memory.values import ContextMessage, SearchContext, SearchHit
+from mastra_memory.types import ContextMessage, SearchContext, SearchHit
 
 CONTEXT = (2, 2)
 """Messages shown before and after a hit unless the agent's options say otherwise."""

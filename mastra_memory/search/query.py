@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mastra_memory import conf, jsontext, sql
+from mastra_memory import conf
+from mastra_memory.db import json_text, sql
 
 MAX_CHARACTERS = 4_000
 MAX_TERMS = 48
@@ -66,7 +67,7 @@ def read(text: str, *, with_syntax: bool = True) -> WordQuery:
     Without `with_syntax` quotes and minus signs are no more than that: in what somebody wrote to
     somebody else they demand nothing.
     """
-    text = jsontext.clean_text(text[:MAX_CHARACTERS])
+    text = json_text.clean_text(text[:MAX_CHARACTERS])
     words, soft, required, excluded = _split(text if with_syntax else _SYNTAX.sub(" ", text))
     language = conf.app_settings().SEARCH_LANGUAGE
     found = sql.row(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from mastra_memory import jsontext, sql
+from mastra_memory.db import json_text, sql
 from mastra_memory.models import Thread
 
 VISIBLE = "NOT (m.signal = 'system-reminder' OR (m.role = 'signal' AND m.signal = 'reactive'))"
@@ -40,9 +40,9 @@ class SearchScope:
         where = sql.Where()
         plain = "" if by_index else " || ''"
         if self.thread_id is not None:
-            where.add(f"{row}.{thread_column}{plain} = %s", jsontext.clean_text(self.thread_id))
+            where.add(f"{row}.{thread_column}{plain} = %s", json_text.clean_text(self.thread_id))
         if self.resource_id is not None:
-            where.add(f"{row}.resource_id{plain} = %s", jsontext.clean_text(self.resource_id))
+            where.add(f"{row}.resource_id{plain} = %s", json_text.clean_text(self.resource_id))
         if self.within is not None:
             statement, params = self.within.order_by().values("pk").query.sql_with_params()
             allowed = f"({statement})" if by_index else f"ANY (ARRAY({statement}))"

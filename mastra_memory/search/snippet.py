@@ -4,7 +4,8 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 
-from mastra_memory import conf, sql
+from mastra_memory import conf
+from mastra_memory.db import sql
 from mastra_memory.search.query import UNSPACED, WordQuery
 
 LENGTH = 220

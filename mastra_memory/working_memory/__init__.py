@@ -1,9 +1,9 @@
 """Working memory: the text kept for a thread or a resource, with every text it was before."""
 
+from mastra_memory.working_memory.prompts import system_text
 from mastra_memory.working_memory.revisions import list_revisions, restore
-from mastra_memory.working_memory.rules import Mode, change
 from mastra_memory.working_memory.schema import empty_value
-from mastra_memory.working_memory.storing import (
+from mastra_memory.working_memory.storage import (
     KEY,
     Place,
     find_content,
@@ -15,7 +15,7 @@ from mastra_memory.working_memory.storing import (
 )
 from mastra_memory.working_memory.template import Template, template_of
 from mastra_memory.working_memory.tool import MemoryTool, tool_of
-from mastra_memory.working_memory.wording import system_text
+from mastra_memory.working_memory.updates import Mode, change
 
 __all__ = [
     "KEY",

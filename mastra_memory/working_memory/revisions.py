@@ -4,11 +4,11 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
-from mastra_memory import sql
+from mastra_memory.db import sql
 from mastra_memory.exceptions import InvalidInput, Issue
-from mastra_memory.values import Revision, RevisionPage
-from mastra_memory.working_memory import storing
-from mastra_memory.working_memory.storing import Place
+from mastra_memory.types import Revision, RevisionPage
+from mastra_memory.working_memory import storage
+from mastra_memory.working_memory.storage import Place
 
 _FROM = """FROM mastra_memory_workingmemory w
     JOIN mastra_memory_workingmemoryrevision r ON r.working_memory_id = w.id"""
@@ -53,4 +53,4 @@ def restore(place: Place, version: int, *, source: str, author_id: Any = None) -
     if found is None:
         reason = f"there is no version {version}"
         raise InvalidInput(reason, [Issue("version", reason)])
-    return storing.rewrite(place, lambda _: found[0], source=source, author_id=author_id)
+    return storage.rewrite(place, lambda _: found[0], source=source, author_id=author_id)

@@ -12,7 +12,7 @@ from jsonschema.exceptions import best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from mastra_memory import jsontext
+from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput, InvalidJson, Issue
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def empty_value(schema: Any) -> Any:
     """
     if isinstance(schema, str):
         try:
-            schema = jsontext.loads(schema)
+            schema = json_text.loads(schema)
         except InvalidInput as error:
             logger.warning("The schema of a working memory is not JSON (%s)", type(error).__name__)
     if not isinstance(schema, Mapping):
@@ -125,7 +125,7 @@ def checked(schema: Mapping[str, Any], content: str, *, partial: bool = False) -
     everywhere. A schema that is itself broken is logged and asks for nothing but JSON.
     """
     try:
-        value = jsontext.loads(content, max_values=MAX_VALUES)
+        value = json_text.loads(content, max_values=MAX_VALUES)
     except InvalidJson as error:
         raise InvalidInput(
             f"{_FIELD} is not valid JSON, which the schema asks for",

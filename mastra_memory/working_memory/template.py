@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from mastra_memory import jsontext
+from mastra_memory.db import json_text
 from mastra_memory.options import WorkingMemoryOptions
-from mastra_memory.working_memory import merging
+from mastra_memory.working_memory import json_merge
 from mastra_memory.working_memory.schema import empty_value
 
 
@@ -24,8 +24,8 @@ class Template:
 def template_of(options: WorkingMemoryOptions) -> Template:
     """The template of an agent: its schema where it has one, else its Markdown."""
     if options.schema is not None:
-        empty = jsontext.dumps(empty_value(options.schema))
-        return Template("json", jsontext.dumps(options.schema), empty)
+        empty = json_text.dumps(empty_value(options.schema))
+        return Template("json", json_text.dumps(options.schema), empty)
     markdown = options.template.strip()
     return Template("markdown", markdown, markdown)
 
@@ -33,7 +33,7 @@ def template_of(options: WorkingMemoryOptions) -> Template:
 def is_placeholder(options: WorkingMemoryOptions, content: str) -> bool:
     """Whether the text is the empty template, blanks and line ends aside."""
     if options.schema is not None:
-        return merging.parsed(content) == empty_value(options.schema)
+        return json_merge.parsed(content) == empty_value(options.schema)
     return _squeezed(content) == _squeezed(options.template)
 
 

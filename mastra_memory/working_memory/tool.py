@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mastra_memory import jsontext
+from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.options import WorkingMemoryOptions
-from mastra_memory.working_memory import piecemeal
+from mastra_memory.working_memory import patching
 
 NAME = "updateWorkingMemory"
 
@@ -35,7 +35,7 @@ def tool_of(
     if options.schema is not None:
         return MemoryTool(NAME, _MERGE, _with_schema(options.schema), _merging(write))
     if options.version == "vnext":
-        return MemoryTool(NAME, _PIECEMEAL, piecemeal.PARAMETERS, _adding(options, write, read))
+        return MemoryTool(NAME, _PIECEMEAL, patching.PARAMETERS, _adding(options, write, read))
     return MemoryTool(NAME, _REPLACE, _WITH_TEXT, _replacing(write))
 
 
@@ -110,7 +110,7 @@ def _merging(write: Write) -> Callable[[Mapping[str, Any]], Answer]:
         given = arguments.get("memory")
         if given is None:
             return {"success": True, "message": "memory is unchanged"}
-        return _answer(write, given if isinstance(given, str) else jsontext.dumps(given))
+        return _answer(write, given if isinstance(given, str) else json_text.dumps(given))
 
     return handle
 
@@ -120,7 +120,7 @@ def _adding(
 ) -> Callable[[Mapping[str, Any]], Answer]:
     def handle(arguments: Mapping[str, Any]) -> Answer:
         try:
-            wanted = piecemeal.updated(read() or "", options.template.strip(), arguments)
+            wanted = patching.updated(read() or "", options.template.strip(), arguments)
         except InvalidInput as error:
             return {"success": False, "reason": str(error)}
         return _answer(write, wanted)

@@ -9,9 +9,9 @@ import yaml
 from django.db import transaction
 from django.utils import timezone
 
-from mastra_memory.choices import MessageSelection
 from mastra_memory.memory import Memory
 from mastra_memory.models import Thread
+from mastra_memory.types import MessageSelection
 
 Conversation = Mapping[str, Any]
 WORKING_MEMORY = {"workingMemory": {"enabled": True, "scope": "resource"}}

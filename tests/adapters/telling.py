@@ -1,7 +1,7 @@
 """Conversations as Mastra's own stores keep them."""
 
-from mastra_memory.values import StoredThread
-from tests.factories import a_message, save
+from mastra_memory.types import StoredThread
+from tests.support.factories import a_message, save
 
 
 def save_call_told_twice(thread: StoredThread) -> None:

@@ -17,9 +17,9 @@ from mastra_memory.adapters.langchain import MastraChatMessageHistory, to_messag
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Thread
-from mastra_memory.values import StoredMessage
+from mastra_memory.types import StoredMessage
 from tests.adapters.telling import save_call_told_twice
-from tests.factories import a_message, make_thread, save
+from tests.support.factories import a_message, make_thread, save
 
 PNG = "iVBORw0KGgo="
 CALL = {"name": "weather", "args": {"city": "Rome"}, "id": "c1", "type": "tool_call"}

@@ -18,9 +18,9 @@ from openai.types.responses import (
 from mastra_memory.adapters.openai_agents import MastraSession, to_items, working_memory_tool
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message
-from mastra_memory.values import StoredMessage
+from mastra_memory.types import StoredMessage
 from tests.adapters.telling import save_call_told_twice
-from tests.factories import Json, a_message, make_thread, save
+from tests.support.factories import Json, a_message, make_thread, save
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 

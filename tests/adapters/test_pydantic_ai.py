@@ -32,9 +32,9 @@ from pydantic_ai.usage import RequestUsage
 from mastra_memory.adapters import pydantic_ai as adapter
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Thread
-from mastra_memory.values import StoredMessage
+from mastra_memory.types import StoredMessage
 from tests.adapters.telling import save_call_told_twice
-from tests.factories import a_message, make_thread, save
+from tests.support.factories import a_message, make_thread, save
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))

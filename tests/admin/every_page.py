@@ -23,9 +23,9 @@ from mastra_memory.models import (
     ThreadTag,
     WorkingMemory,
 )
-from mastra_memory.review import exporting
+from mastra_memory.review import exports
 from mastra_memory.working_memory import save_for_thread
-from tests.factories import START, make_record, make_thread, save
+from tests.support.factories import START, make_record, make_thread, save
 
 SECRETS = ["zoe@example.com", "+48 601 234 567", "4111 1111 1111 1111"]
 WORDS = " and ".join(SECRETS)
@@ -98,7 +98,7 @@ def own_export(owner: User) -> ExportJob:
     job = ExportJob.objects.create(
         owner=owner, format="markdown", thread_ids=["secret"], masked=masked
     )
-    exporting.run(job.pk)
+    exports.run(job.pk)
     return ExportJob.objects.get(pk=job.pk)
 
 

@@ -22,7 +22,7 @@ from mastra_memory.models import (
 from mastra_memory.working_memory import save_for_resource, save_for_thread
 from tests.admin.conftest import SignIn
 from tests.admin.pages import LIST, do, page_of, text_of, user_of
-from tests.factories import a_message, make_record, make_thread, save
+from tests.support.factories import a_message, make_record, make_thread, save
 
 pytestmark = pytest.mark.django_db
 

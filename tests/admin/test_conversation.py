@@ -10,7 +10,7 @@ from mastra_memory.models import ModelUsage, ReviewNote, Visit
 from mastra_memory.working_memory import save_for_resource
 from tests.admin.pages import page_of, text_of, user_of
 from tests.conftest import Statements
-from tests.factories import a_message, fill, make_record, make_thread, save, some_messages
+from tests.support.factories import a_message, fill, make_record, make_thread, save, some_messages
 
 pytestmark = pytest.mark.django_db
 

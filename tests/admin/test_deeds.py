@@ -8,7 +8,7 @@ from mastra_memory.models import Criterion, Review, ReviewNote, Score, Thread, T
 from tests.admin.conftest import SignIn
 from tests.admin.pages import LIST, do, page_of, text_of, user_of
 from tests.conftest import Statements
-from tests.factories import a_message, make_thread, save
+from tests.support.factories import a_message, make_thread, save
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest
 from tests.admin.conftest import SignIn
-from tests.factories import make_thread, some_messages
+from tests.support.factories import make_thread, some_messages
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/mastra_memory/embeddingrequest/"

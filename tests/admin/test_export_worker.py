@@ -15,12 +15,12 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_o
 import pytest
 from django.contrib.auth.models import User
 
-from mastra_memory import sql
+from mastra_memory.db import sql
 from mastra_memory.models import ExportJob, Thread
-from tests import real_server, servers
 from tests.admin.conftest import make_staff
 from tests.admin.pages import LIST
-from tests.factories import fill, make_thread
+from tests.support import live_server, servers
+from tests.support.factories import fill, make_thread
 from tests.test_worker import wait_until, worker
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -81,12 +81,12 @@ def many_threads() -> None:
 
 def test_export__survives_its_worker_and_is_its_owner_s_alone(tmp_path: Path) -> None:
     many_threads()
-    env = real_server.environment(tmp_path)
+    env = live_server.environment(tmp_path)
     send = "from mastra_memory.tasks import catch_up; catch_up.delay()"
     catch_up = [sys.executable, "manage.py", "shell", "-v", "0", "-c", send]
     rights = ("view_thread", "export_thread")
     ana, ben = make_staff("ana", *rights), make_staff("ben", *rights)
-    with real_server.real_server(tmp_path) as server:
+    with live_server.real_server(tmp_path) as server:
         owner, other = Browser(server.port, ana), Browser(server.port, ben)
         with worker(env) as first:
             fields = {"action": "export", "select_across": "1", "chosen": "markdown"}

@@ -13,10 +13,10 @@ from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 from mastra_memory.exporters import spreadsheet
 from mastra_memory.memory import Memory
 from mastra_memory.models import ExportJob, Thread
-from mastra_memory.review import exporting
+from mastra_memory.review import exports
 from tests.admin.conftest import SignIn
 from tests.admin.pages import LIST, text_of, user_of
-from tests.factories import a_message, fill, make_thread, save
+from tests.support.factories import a_message, fill, make_thread, save
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +62,7 @@ def test_export__of_one_conversation(admin: Client) -> None:
 
 
 def test_export__batches_have_one_heading(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "BATCH", 1)
+    monkeypatch.setattr(exports, "BATCH", 1)
     ids = [a_talk(), a_talk(), a_talk()]
     assert export(admin, ids, "csv").content.decode().count("thread_title") == 1
     lines = [json.loads(line) for line in export(admin, ids, "jsonl").content.splitlines()]
@@ -74,20 +74,20 @@ def test_export__a_large_one_is_made_in_the_background(
     monkeypatch: pytest.MonkeyPatch,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
-    monkeypatch.setattr(exporting, "SMALL", 10)
+    monkeypatch.setattr(exports, "SMALL", 10)
     monkeypatch.setitem(current_app.conf, "task_always_eager", True)
     thread = make_thread(title="Long")
     fill(thread, 50)
     response = export(admin, [thread.id], "markdown")
     assert response["Location"] == f"{LIST}exports/"
     job = ExportJob.objects.get()
-    assert job.state == "waiting" and exporting.list_unfinished() == [job.pk]
+    assert job.state == "waiting" and exports.list_unfinished() == [job.pk]
     assert "waiting 0/1" in text_of(admin.get(f"{LIST}exports/"))
     with django_capture_on_commit_callbacks(execute=True):
         admin.post(f"{LIST}exports/", {"job": job.pk})
     assert "Download" in text_of(admin.get(f"{LIST}exports/"))
     assert admin.get(f"{LIST}exports/{job.pk}/").content.decode().count("## ") == 50
-    assert exporting.list_unfinished() == []
+    assert exports.list_unfinished() == []
 
 
 def test_export__belongs_to_who_asked(admin: Client, sign_in: SignIn, settings: Settings) -> None:
@@ -118,10 +118,10 @@ def test_export__needs_the_right(reviewer: Client) -> None:
 def test_download__after_a_week_there_is_nothing(admin: Client) -> None:
     export(admin, [a_talk()], "csv")
     job = ExportJob.objects.get()
-    ExportJob.objects.update(created_at=timezone.now() - exporting.KEPT - timedelta(minutes=1))
+    ExportJob.objects.update(created_at=timezone.now() - exports.KEPT - timedelta(minutes=1))
     assert admin.get(f"{LIST}exports/{job.pk}/").status_code == 404
     assert "No exports yet" in text_of(admin.get(f"{LIST}exports/"))
-    assert exporting.remove_expired() == 1
+    assert exports.remove_expired() == 1
     assert not ExportJob.objects.exists()
 
 
@@ -140,7 +140,7 @@ def test_remove_expired__takes_what_holds_deleted_conversations(admin: Client) -
     export(admin, [gone], "csv")
     export(admin, [other], "csv")
     Memory().delete_thread(gone)
-    assert exporting.remove_expired() == 1
+    assert exports.remove_expired() == 1
     assert ExportJob.objects.get().thread_ids == [other]
 
 
@@ -148,19 +148,19 @@ def test_run__leaves_out_what_is_gone_and_keeps_the_rest(admin: Client) -> None:
     job = ExportJob.objects.create(
         owner=user_of(admin), format="markdown", thread_ids=[a_talk(), "gone"]
     )
-    assert exporting.run(job.pk)
-    assert not exporting.run(job.pk), "what is done stays"
+    assert exports.run(job.pk)
+    assert not exports.run(job.pk), "what is done stays"
     job.refresh_from_db()
     assert (job.state, job.done, len(job.thread_ids)) == ("done", 1, 1)
-    assert exporting.remove_expired() == 0
+    assert exports.remove_expired() == 0
 
 
 def test_give_up__what_broke_off_for_hours_has_failed(admin: Client) -> None:
     job = ExportJob.objects.create(owner=user_of(admin), format="csv", state="running")
-    assert exporting.list_unfinished() == [job.pk]
-    ExportJob.objects.update(created_at=timezone.now() - exporting.TRIED - timedelta(minutes=1))
-    assert exporting.list_unfinished() == []
-    exporting.remove_expired()
+    assert exports.list_unfinished() == [job.pk]
+    ExportJob.objects.update(created_at=timezone.now() - exports.TRIED - timedelta(minutes=1))
+    assert exports.list_unfinished() == []
+    exports.remove_expired()
     assert "broke off" in text_of(admin.get(f"{LIST}exports/"))
 
 
@@ -172,6 +172,6 @@ def test_export__a_file_that_fails_says_why(admin: Client, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr(spreadsheet, "export", broken)
         with pytest.raises(RuntimeError):
-            exporting.run(job.pk)
+            exports.run(job.pk)
     assert "no space left" in text_of(admin.get(f"{LIST}exports/"))
-    assert exporting.run(job.pk)
+    assert exports.run(job.pk)

@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from tests.admin.pages import LIST, page_of, text_of
-from tests.factories import make_thread, save, some_messages
+from tests.support.factories import make_thread, save, some_messages
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = ROOT / "mastra_memory" / "locale" / "fr" / "LC_MESSAGES" / "django"
@@ -28,7 +28,7 @@ def texts() -> Iterator[str]:
             continue
         for found in IN_PYTHON.findall(path.read_text()):
             yield "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', found))
-    for path in (ROOT / "templates").rglob("*.html"):
+    for path in (ROOT / "mastra_memory" / "templates").rglob("*.html"):
         page = path.read_text()
         yield from (text for _quote, text in IN_TEMPLATE.findall(page))
         for one, _many in BLOCKS.findall(page):

@@ -19,7 +19,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, get_resolver
 
-from mastra_memory.admin.list_filters import FilterForm
+from mastra_memory.admin.thread_filters import FilterForm
 from mastra_memory.models import Message, WorkingMemory
 from tests.admin.every_page import PAGES, addresses_of, make_everything, own_export
 

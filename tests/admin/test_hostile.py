@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from tests.admin.pages import LIST, page_of, text_of
-from tests.factories import a_message, make_thread, save, text_content
+from tests.support.factories import a_message, make_thread, save, text_content
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from mastra_memory.admin.base import DeclaredLookupsMixin
-from mastra_memory.admin.list_filters import FilterForm
+from mastra_memory.admin.thread_filters import FilterForm
 
 SITES = [
     (model, model_admin)

@@ -8,7 +8,7 @@ from django.test import Client
 
 from mastra_memory.llm import usage
 from mastra_memory.models import ModelUsage
-from tests.factories import make_thread, make_user
+from tests.support.factories import make_thread, make_user
 
 URL = "/admin/mastra_memory/modelusage/"
 TITLE, SUMMARY = ModelUsage.Purpose.TITLE, ModelUsage.Purpose.SUMMARY

@@ -11,11 +11,11 @@ from django.utils.html import escape
 
 from mastra_memory.admin.markdown import TooComplex, render
 from mastra_memory.admin.render_budget import RenderBudget
+from mastra_memory.content.redaction import as_is
 from mastra_memory.models import Message, ObservationalRecord, Thread, ThreadChange, WorkingMemory
-from mastra_memory.redaction import as_is
 from tests.admin.conftest import SignIn
 from tests.admin.pages import LIST, page_of, text_of
-from tests.factories import Json, make_record, make_thread, text_content
+from tests.support.factories import Json, make_record, make_thread, text_content
 
 pytestmark = pytest.mark.django_db
 

@@ -9,15 +9,15 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from mastra_memory.admin import list_filters
+from mastra_memory.admin import thread_filters
 from mastra_memory.embedding import indexing
 from mastra_memory.memory import Memory
 from mastra_memory.models import Review, ReviewNote, SavedView, Thread
-from mastra_memory.review import finding
+from mastra_memory.review import thread_search
 from mastra_memory.working_memory import save_for_resource, save_for_thread
 from tests.admin.pages import LIST, do, page_of, text_of, user_of
 from tests.conftest import Statements
-from tests.factories import a_message, fill, make_thread, save, some_messages
+from tests.support.factories import a_message, fill, make_thread, save, some_messages
 
 pytestmark = pytest.mark.django_db
 
@@ -150,8 +150,8 @@ def test_search__odd_words_are_no_error(reviewer: Client, words: str) -> None:
 def test_search__common_words_look_at_the_newest_only_and_say_so(
     reviewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "COMMON", 0)
-    monkeypatch.setattr(finding, "NEWEST_THREADS", 1)
+    monkeypatch.setattr(thread_search, "COMMON", 0)
+    monkeypatch.setattr(thread_search, "NEWEST_THREADS", 1)
     for name in ("older", "newer"):
         save([a_message(make_thread(title=name), text="hello there")])
     assert shown(reviewer, q="hello") == ["newer"]
@@ -250,7 +250,7 @@ def test_search__by_meaning_ranks_the_nearest_first(reviewer: Client) -> None:
     ],
 )
 def test_period__counts_from_today(name: str, first: date | None, last: date | None) -> None:
-    assert list_filters.period(name, date(2024, 3, 15)) == (first, last)
+    assert thread_filters.period(name, date(2024, 3, 15)) == (first, last)
 
 
 def test_filter__by_a_period_of_activity(reviewer: Client) -> None:

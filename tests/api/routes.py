@@ -6,8 +6,8 @@ from typing import Any
 
 from mastra_memory.api import errors
 from mastra_memory.api.urls import urlpatterns
-from tests.calling import Answer, Api, dumped
-from tests.factories import Json, text_content
+from tests.support.api_client import Answer, Api, dumped
+from tests.support.factories import Json, text_content
 
 OWN = frozenset({200})
 """The caller's own resource stands in for the one named."""

@@ -11,9 +11,9 @@ from rest_framework.test import APIClient
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
 from tests.api.routes import ROUTES, Named, Route, served
-from tests.calling import Answer, Api, ids
 from tests.conftest import Person
-from tests.factories import a_message, make_record, make_thread, save
+from tests.support.api_client import Answer, Api, ids
+from tests.support.factories import a_message, make_record, make_thread, save
 
 OPTIONS = {"workingMemory": {"enabled": True}, "observationalMemory": True}
 every_route = pytest.mark.parametrize("key", ROUTES)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.values import StoredThread
+from mastra_memory.types import StoredThread
 from tests.api.routes import ROUTES
-from tests.calling import Answer, Api, fields_of
-from tests.factories import Json, a_message, make_record, make_thread, save
+from tests.support.api_client import Answer, Api, fields_of
+from tests.support.factories import Json, a_message, make_record, make_thread, save
 
 pytestmark = pytest.mark.slow
 KEYS = [key for key in ROUTES if "network/" not in key]

@@ -8,8 +8,8 @@ import pytest
 
 from mastra_memory.models import Thread
 from tests.api.routes import ROUTES, Named
-from tests.calling import Api, fields_of
-from tests.factories import make_thread
+from tests.support.api_client import Api, fields_of
+from tests.support.factories import make_thread
 
 POSTS = [key for key in ROUTES if key.split(" ")[0] in ("POST", "PATCH")]
 NO_JSON = {

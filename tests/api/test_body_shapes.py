@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mastra_memory.models import Message
-from tests.factories import make_thread
-from tests.real_server import RealServer, real_server
+from tests.support.factories import make_thread
+from tests.support.live_server import RealServer, real_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

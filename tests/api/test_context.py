@@ -6,9 +6,17 @@ from typing import Any
 import pytest
 
 from mastra_memory.memory import Memory
-from tests.calling import Api, fields_of
 from tests.conftest import Person
-from tests.factories import a_message, fill, make_record, make_thread, moment, save, text_content
+from tests.support.api_client import Api, fields_of
+from tests.support.factories import (
+    a_message,
+    fill,
+    make_record,
+    make_thread,
+    moment,
+    save,
+    text_content,
+)
 
 PATH = "threads/t/context"
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from mastra_memory import locking
 from mastra_memory.api import database_errors
-from tests.calling import Answer, Api
+from mastra_memory.db import locking
+from tests.support.api_client import Answer, Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,11 +7,11 @@ import pytest
 
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Thread
-from mastra_memory.values import StoredThread
-from tests.calling import Api, fields_of, ids, texts
-from tests.concurrently import concurrently
+from mastra_memory.types import StoredThread
 from tests.conftest import Person
-from tests.factories import (
+from tests.support.api_client import Api, fields_of, ids, texts
+from tests.support.concurrency import concurrently
+from tests.support.factories import (
     a_message,
     make_record,
     make_thread,

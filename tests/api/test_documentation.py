@@ -10,9 +10,9 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 
 from tests.api.routes import ROUTES, Named
-from tests.calling import Answer, Api, dumped
 from tests.conftest import Person
-from tests.factories import a_message, make_record, make_thread, save
+from tests.support.api_client import Answer, Api, dumped
+from tests.support.factories import a_message, make_record, make_thread, save
 
 BASE = "/api/memory/"
 REFUSALS: list[tuple[str, Any, int]] = [

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from mastra_memory.models import Message
-from tests.calling import Answer, Api
 from tests.conftest import person
-from tests.factories import make_thread, wire_time
+from tests.support.api_client import Answer, Api
+from tests.support.factories import make_thread, wire_time
 
 pytestmark = pytest.mark.slow
 SMALL = settings(

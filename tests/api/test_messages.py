@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.calling import Api, Query, fields_of, ids
-from tests.factories import (
+from tests.support.api_client import Api, Query, fields_of, ids
+from tests.support.factories import (
     a_message,
     make_thread,
     save,

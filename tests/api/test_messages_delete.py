@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from mastra_memory.models import Message
-from tests.calling import Api, fields_of, ids
 from tests.conftest import Person
-from tests.factories import a_message, make_thread, save, some_messages
+from tests.support.api_client import Api, fields_of, ids
+from tests.support.factories import a_message, make_thread, save, some_messages
 
 
 def told(api: Api, message_ids: Any) -> str:

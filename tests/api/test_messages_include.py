@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.values import StoredThread
-from tests.calling import Api, fields_of, ids
+from mastra_memory.types import StoredThread
 from tests.conftest import Person
-from tests.factories import a_message, make_thread, save, some_messages
+from tests.support.api_client import Api, fields_of, ids
+from tests.support.factories import a_message, make_thread, save, some_messages
 
 LIST = "threads/t/messages"
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from mastra_memory.models import Message, Thread
-from mastra_memory.values import StoredThread
-from tests.calling import Answer, Api, fields_of, ids, texts
+from mastra_memory.types import StoredThread
 from tests.conftest import Person
-from tests.factories import (
+from tests.support.api_client import Answer, Api, fields_of, ids, texts
+from tests.support.factories import (
     Json,
     a_message,
     make_thread,

@@ -9,10 +9,10 @@ import pytest
 from django.utils import timezone
 
 from mastra_memory.models import ObservationalRecord
-from mastra_memory.values import StoredThread
-from tests.calling import Api, fields_of
+from mastra_memory.types import StoredThread
 from tests.conftest import Person
-from tests.factories import make_chunk, make_record, make_thread, moment, wire_time
+from tests.support.api_client import Api, fields_of
+from tests.support.factories import make_chunk, make_record, make_thread, moment, wire_time
 
 PATH, WAIT = "observational-memory", "observational-memory/buffer-status"
 ABOUT = {"resourceId": "r", "threadId": "t"}

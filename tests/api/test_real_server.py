@@ -9,8 +9,8 @@ import pytest
 
 from mastra_memory.models import Message, Thread
 from project.rsgi import MAX_ANONYMOUS_BODY
-from tests.factories import a_message, make_thread
-from tests.real_server import RealServer, real_server
+from tests.support.factories import a_message, make_thread
+from tests.support.live_server import RealServer, real_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 AGENT = "?agentId=a"

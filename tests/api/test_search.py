@@ -8,9 +8,9 @@ import pytest
 from mastra_memory.embedding import embedder
 from mastra_memory.exceptions import ProviderUnavailable
 from mastra_memory.testing import FakeEmbedder
-from tests.calling import Api, fields_of
 from tests.conftest import Person
-from tests.factories import a_message, make_thread
+from tests.support.api_client import Api, fields_of
+from tests.support.factories import a_message, make_thread
 
 pytestmark = pytest.mark.django_db
 

@@ -6,9 +6,17 @@ from typing import Any
 import pytest
 
 from mastra_memory.memory import Memory
-from tests.calling import Answer
 from tests.conftest import Person, Statements
-from tests.factories import Json, a_message, fill, make_chunk, make_record, make_thread, unique
+from tests.support.api_client import Answer
+from tests.support.factories import (
+    Json,
+    a_message,
+    fill,
+    make_chunk,
+    make_record,
+    make_thread,
+    unique,
+)
 
 AROUND = {"include": [{"id": "t:1", "withPreviousMessages": 2, "withNextMessages": 2}]}
 WM = {"workingMemory": {"enabled": True}}

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from mastra_memory.options import DEFAULT_TEMPLATE
-from tests.calling import Api, fields_of
 from tests.conftest import Person
-from tests.factories import make_record, make_thread, moment, wire_time
+from tests.support.api_client import Api, fields_of
+from tests.support.factories import make_record, make_thread, moment, wire_time
 
 OBSERVING = {"observationalMemory": {"enabled": True, "model": "openai/gpt-5-mini"}}
 

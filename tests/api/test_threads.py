@@ -6,9 +6,9 @@ from urllib.parse import quote
 import pytest
 
 from mastra_memory.models import Message, Thread
-from tests.calling import Api, fields_of, ids
 from tests.conftest import Person
-from tests.factories import a_message, make_record, make_thread, save, some_messages
+from tests.support.api_client import Api, fields_of, ids
+from tests.support.factories import a_message, make_record, make_thread, save, some_messages
 
 IDS = ["a/b", "a b", "ü☃", "a?b", "a#b", "%2e", "..", "a\nb", "a+b&c=d", "'; --", "i" * 300]
 NEW = "new-thread"

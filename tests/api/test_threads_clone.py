@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from mastra_memory.models import Message, Thread
-from tests.calling import Api, fields_of, texts
 from tests.conftest import Person
-from tests.factories import a_message, make_thread, save, some_messages, wire_time
+from tests.support.api_client import Api, fields_of, texts
+from tests.support.factories import a_message, make_thread, save, some_messages, wire_time
 
 
 def source_of_five(**fields: Any) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mastra_memory.models import Thread
-from tests.calling import Api, fields_of, ids
-from tests.factories import a_message, make_thread, moment, save, wire_time
+from tests.support.api_client import Api, fields_of, ids
+from tests.support.factories import a_message, make_thread, moment, save, wire_time
 
 NEWEST = {"orderBy": {"field": "updatedAt", "direction": "DESC"}}
 HOSTILE_KEYS = ["a.b", "a' OR 1=1 --", "__proto__", "constructor", "prototype", "k" * 200, "", "é"]

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import resolve, reverse
 
 from mastra_memory.api.urls import ENDINGS
-from tests.calling import Api
+from tests.support.api_client import Api
 
 NAMES = {
     "/messages": "messages",

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mastra_memory.models import WorkingMemory, WorkingMemoryRevision
-from tests.calling import Api, fields_of
 from tests.conftest import Person
-from tests.factories import Json, make_thread
+from tests.support.api_client import Api, fields_of
+from tests.support.factories import Json, make_thread
 
 PATH = "threads/t/working-memory"
 SCHEMA = {

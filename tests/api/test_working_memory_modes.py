@@ -11,10 +11,10 @@ import pytest
 
 from mastra_memory.models import WorkingMemoryRevision
 from mastra_memory.options import DEFAULT_TEMPLATE
-from tests.calling import Api, fields_of
 from tests.conftest import Person
-from tests.factories import Json, make_thread, make_user
-from tests.real_server import RealServer, real_server
+from tests.support.api_client import Api, fields_of
+from tests.support.factories import Json, make_thread, make_user
+from tests.support.live_server import RealServer, real_server
 
 PATH = "threads/t/working-memory"
 MERGE = {"mode": "merge"}
@@ -194,7 +194,7 @@ def test_revisions__are_their_owners(alice: Person, bob: Person) -> None:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RealServer]:
-    with real_server(tmp_path, DJANGO_SETTINGS_MODULE="tests.schema_settings") as running:
+    with real_server(tmp_path, DJANGO_SETTINGS_MODULE="tests.support.schema_settings") as running:
         yield running
 
 

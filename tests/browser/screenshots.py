@@ -23,7 +23,7 @@ from mastra_memory.models import (
     Thread,
     WorkingMemory,
 )
-from mastra_memory.review import desk, exporting, notes, rubric, views
+from mastra_memory.review import exports, notes, reviews, rubric, saved_views
 from project import samples
 from tests.browser.conftest import Person, SignIn, make_user
 
@@ -53,14 +53,14 @@ def team(live_server: LiveServer) -> None:
         ("sample-api-401", "developer"),
         ("sample-webhook-signature", "developer"),
     ):
-        desk.add_tag([pk], tag, by=people[0])
+        reviews.add_tag([pk], tag, by=people[0])
     ordered = Message.objects.filter(thread_id=TENT).order_by("created_at", "sequence")
     answer = ordered[3]
     good = "Good: checks the batch before it promises anything."
     notes.add_note(TENT, good, by=people[0], message_id=answer.pk)
     notes.add_note(TENT, "Ask logistics whether batch 7 is still in stock.", by=people[1])
-    views.save_view(lead, "Urgent and open", "priority=3&status=in_review", shared=True)
-    views.save_view(lead, "Developers, failed tools", "tag=developer&tool_errors=yes")
+    saved_views.save_view(lead, "Urgent and open", "priority=3&status=in_review", shared=True)
+    saved_views.save_view(lead, "Developers, failed tools", "tag=developer&tool_errors=yes")
     ObservationalRecord.objects.create(
         scope="thread",
         thread_id=TENT,
@@ -70,7 +70,7 @@ def team(live_server: LiveServer) -> None:
     )
     ids = list(Thread.objects.values_list("pk", flat=True))
     job = ExportJob.objects.create(owner=lead, format="csv", thread_ids=ids, masked=False)
-    exporting.run(job.pk)
+    exports.run(job.pk)
     ExportJob.objects.create(
         owner=lead, format="jsonl", thread_ids=ids * 90, state="running", done=640, masked=False
     )
@@ -90,7 +90,7 @@ def _review(people: list[User], luck: random.Random) -> None:
         if pk == "sample-hello-only":
             continue
         person = people[place % len(people)]
-        desk.change_reviews(
+        reviews.change_reviews(
             [pk],
             by=person,
             status=statuses[place % len(statuses)],
@@ -116,7 +116,7 @@ def _review(people: list[User], luck: random.Random) -> None:
 def test_screenshots(sign_in: SignIn, kind: str) -> None:
     """Take the pictures; a page that does not come, or complains, is a failure."""
     lena = sign_in("lena", "lead", **KINDS[kind])
-    desk.change_reviews([TENT], by=lena.user, assignee_id=lena.user.pk, status="in_review")
+    reviews.change_reviews([TENT], by=lena.user, assignee_id=lena.user.pk, status="in_review")
     memory = WorkingMemory.objects.filter(thread=None).first()
     message = Message.objects.filter(thread_id=TENT).order_by("created_at", "sequence")[2]
     pages = {

@@ -4,7 +4,7 @@ from playwright.sync_api import Dialog, expect
 
 from tests.admin.test_hostile import EVIL
 from tests.browser.conftest import SignIn
-from tests.factories import a_message, make_thread, save
+from tests.support.factories import a_message, make_thread, save
 
 
 def test_page__runs_and_loads_nothing_of_strangers(sign_in: SignIn) -> None:

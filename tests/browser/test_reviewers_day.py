@@ -7,9 +7,9 @@ from playwright.sync_api import Dialog, expect
 
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Review, ReviewNote, Score, Thread, WorkingMemory
-from mastra_memory.review import desk
+from mastra_memory.review import reviews
 from tests.browser.conftest import Person, SignIn
-from tests.factories import fill, make_thread
+from tests.support.factories import fill, make_thread
 
 LIST = "/admin/mastra_memory/thread/"
 PAGES = [
@@ -27,7 +27,7 @@ PAGES = [
 
 def assign(person: Person, *ids: str) -> None:
     """Put conversations into somebody's queue."""
-    desk.change_reviews(list(ids), by=person.user, assignee_id=person.user.pk)
+    reviews.change_reviews(list(ids), by=person.user, assignee_id=person.user.pk)
 
 
 def test_day__from_finding_to_the_next(sign_in: SignIn, talks: list[str]) -> None:
@@ -197,7 +197,7 @@ def test_review__saving_keeps_the_place_one_reads_at(sign_in: SignIn, talks: lis
     ana.page.get_by_role("button", name="Add", exact=True).click()
     expect(ana.page.locator("#desk .mm-tag")).to_contain_text("slow")
     expect(ana.page.locator("article.mm-target")).to_be_in_viewport()
-    desk.change_reviews(["long"], by=ana.user, status="flagged")
+    reviews.change_reviews(["long"], by=ana.user, status="flagged")
     ana.page.get_by_label("Status").select_option("resolved")
     ana.page.get_by_role("button", name="Save", exact=True).first.click()
     expect(ana.page.get_by_text("Nothing of yours was saved")).to_be_visible()

@@ -9,7 +9,7 @@ import pytest
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.memory import Memory
 from mastra_memory.models import Thread
-from tests.factories import Json, a_message, fill, make_record, make_thread, moment, save
+from tests.support.factories import Json, a_message, fill, make_record, make_thread, moment, save
 
 WM: Json = {"workingMemory": {"enabled": True}}
 RECALL: Json = {"semanticRecall": {"topK": 2, "messageRange": 0, "threshold": 0.3}}

@@ -7,7 +7,7 @@ import pytest
 
 from mastra_memory.memory import Memory
 from mastra_memory.models import Thread
-from tests.factories import Json, a_message, make_thread, save
+from tests.support.factories import Json, a_message, make_thread, save
 
 EACH = 7
 """Tokens of one message below; a list costs 24 more."""

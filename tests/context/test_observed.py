@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.context import observed
+from mastra_memory.context import observation_text
 from mastra_memory.memory import Memory
-from tests.factories import a_message, make_record, make_thread, moment, save
+from tests.support.factories import a_message, make_record, make_thread, moment, save
 
 TODAY = date(2025, 6, 20)
 OBSERVING: dict[str, Any] = {"observationalMemory": True, "lastMessages": 1}
@@ -51,7 +51,7 @@ def nothing_set(memory_settings: Callable[..., None]) -> None:
     ],
 )
 def test_readable__is_slim_and_knows_the_day(log: str, shown: str | None) -> None:
-    assert observed.readable(log, TODAY) == (log if shown is None else shown)
+    assert observation_text.readable(log, TODAY) == (log if shown is None else shown)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_readable__is_slim_and_knows_the_day(log: str, shown: str | None) -> Non
     ],
 )
 def test_relative__tells_days(days: int, told: str) -> None:
-    assert observed.relative(days) == told
+    assert observation_text.relative(days) == told
 
 
 def talk(thread_id: str = "t", **more: Any) -> Any:

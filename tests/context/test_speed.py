@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from mastra_memory import conf, sql
+from mastra_memory import conf
+from mastra_memory.db import sql
 from mastra_memory.embedding import embedder, indexing
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.memory import Memory
-from tests.factories import fill, make_thread
+from tests.support.factories import fill, make_thread
 
 MESSAGES = 20_000
 ROUNDS = 60

@@ -10,15 +10,16 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from mastra_memory import leases, messages, sql
-from mastra_memory.embedding import embedder, indexing, requests
+from mastra_memory import messages
+from mastra_memory.db import leases, sql
+from mastra_memory.embedding import embedder, indexing, queue
 from mastra_memory.embedding.embedder import Embedded
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding, ModelUsage
 from mastra_memory.testing import FakeEmbedder
-from mastra_memory.values import StoredThread
-from tests.concurrently import concurrently
-from tests.factories import a_message, make_thread, some_messages
+from mastra_memory.types import StoredThread
+from tests.support.concurrency import concurrently
+from tests.support.factories import a_message, make_thread, some_messages
 
 pytestmark = pytest.mark.django_db
 MODEL = "test/model"
@@ -211,7 +212,7 @@ def test_embed_pending__after_the_last_attempt_it_waits_to_be_told(memory_settin
     with FakeEmbedder():
         make_due()
         assert embed() == 0
-        requests.retry_failed()
+        queue.retry_failed()
         assert embed() == 1
 
 
@@ -317,7 +318,7 @@ def test_embed_batch__a_text_without_direction_has_no_vector() -> None:
 
 def test_embed_batch__a_claim_that_was_lost_comes_back(model: FakeEmbedder) -> None:
     save([a_message(make_thread("alice", "t"), "m")])
-    assert len(requests.take(MODEL, uuid.uuid4(), 10)) == 1
+    assert len(queue.take(MODEL, uuid.uuid4(), 10)) == 1
     assert embed() == 0
     make_due()
     assert embed() == 1
@@ -328,10 +329,10 @@ def test_embed_batch__what_kills_every_worker_is_given_up(memory_settings: Any) 
     save([a_message(make_thread("alice", "t"), "m")])
     with FakeEmbedder():
         for _ in range(3):
-            requests.take(MODEL, uuid.uuid4(), 10)
+            queue.take(MODEL, uuid.uuid4(), 10)
             make_due()
-        assert requests.give_up_lost() == 1
-    assert EmbeddingRequest.objects.failed().get().error == requests.LOST
+        assert queue.give_up_lost() == 1
+    assert EmbeddingRequest.objects.failed().get().error == queue.LOST
 
 
 @pytest.mark.django_db(transaction=True)
@@ -349,7 +350,7 @@ def test_embed_pending__two_at_once_never_embed_the_same_message() -> None:
 def test_embed_pending__what_takes_long_is_not_taken_by_another_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(requests, "LEASE_SECONDS", 1.0)
+    monkeypatch.setattr(queue, "LEASE_SECONDS", 1.0)
     monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.2)
 
     class Slow(FakeEmbedder):
@@ -361,7 +362,7 @@ def test_embed_pending__what_takes_long_is_not_taken_by_another_meanwhile(
         found = 0
         for _ in range(14):
             time.sleep(0.2)
-            found += len(requests.take(MODEL, uuid.uuid4(), 10))
+            found += len(queue.take(MODEL, uuid.uuid4(), 10))
         return found
 
     save(some_messages(make_thread("alice", "t"), 4))

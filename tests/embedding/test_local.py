@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from mastra_memory.embedding import embedder
-from mastra_memory.embedding.local import NAME
+from mastra_memory.embedding.wordllama import NAME
 
 
 def likeness(one: str, two: str) -> float:

@@ -7,7 +7,7 @@ import pytest
 from mastra_memory.embedding import embedder
 from mastra_memory.embedding.provider import make
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
-from tests.openai_server import OpenAIServer, Script, openai_server
+from tests.support.openai_server import OpenAIServer, Script, openai_server
 
 NAME = "openai/text-embedding-3-small"
 Server = Callable[..., OpenAIServer]

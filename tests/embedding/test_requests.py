@@ -7,11 +7,11 @@ import pytest
 from django.db import transaction
 
 from mastra_memory import messages, threads
-from mastra_memory.embedding import indexing, requests
+from mastra_memory.embedding import indexing, queue
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding
 from mastra_memory.testing import FakeEmbedder
-from tests.concurrently import concurrently
-from tests.factories import a_message, make_thread, save, some_messages
+from tests.support.concurrency import concurrently
+from tests.support.factories import a_message, make_thread, save, some_messages
 
 pytestmark = pytest.mark.django_db
 OLD, NEW = "old/model", "new/model"
@@ -34,26 +34,26 @@ def asked() -> list[tuple[str, str]]:
 
 
 def test_ask__for_what_has_vectors_of_another_model() -> None:
-    assert requests.ask(NEW) == 2
-    assert requests.ask(NEW) == 0
+    assert queue.ask(NEW) == 2
+    assert queue.ask(NEW) == 0
     assert asked() == [("m0", NEW), ("m1", NEW)]
 
 
 def test_ask__everything_takes_in_what_nobody_wanted() -> None:
-    assert requests.ask(OLD, everything=True) == 1
+    assert queue.ask(OLD, everything=True) == 1
     assert asked() == [("m2", OLD)]
 
 
 def test_ask__again_also_where_vectors_are() -> None:
-    assert requests.ask(OLD) == 0
-    assert requests.ask(OLD, again=True) == 2
+    assert queue.ask(OLD) == 0
+    assert queue.ask(OLD, again=True) == 2
     with FakeEmbedder(dimensions=8):
         assert indexing.embed_pending(seconds=60) == (2, False)
     assert set(MessageEmbedding.objects.values_list("dimensions", flat=True)) == {8}
 
 
 def test_requests__follow_their_message() -> None:
-    requests.ask(NEW)
+    queue.ask(NEW)
     threads.transfer_thread("t", "bob")
     assert set(EmbeddingRequest.objects.values_list("resource_id", flat=True)) == {"bob"}
     messages.delete_messages(["m0"])
@@ -64,7 +64,7 @@ def test_requests__follow_their_message() -> None:
 
 
 def test_vectors__go_with_their_message_in_one_transaction() -> None:
-    requests.ask(NEW)
+    queue.ask(NEW)
     with pytest.raises(RuntimeError), transaction.atomic():
         messages.delete_messages(["m0"])
         assert set(MessageEmbedding.objects.values_list("message_id", flat=True)) == {"m1"}
@@ -91,14 +91,14 @@ def test_take__what_another_is_taking_is_passed_by_without_waiting() -> None:
 
     def first() -> list[str]:
         with transaction.atomic():
-            taken = requests.take(NEW, uuid.uuid4(), 5)
+            taken = queue.take(NEW, uuid.uuid4(), 5)
             first_took.set()
             assert second_took.wait(timeout=20)  # the first still holds its rows
         return [claimed.message_id for claimed in taken]
 
     def second() -> list[str]:
         assert first_took.wait(timeout=20)
-        taken = requests.take(NEW, uuid.uuid4(), 9)
+        taken = queue.take(NEW, uuid.uuid4(), 9)
         second_took.set()
         return [claimed.message_id for claimed in taken]
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from mastra_memory import sql
-from mastra_memory.embedding import inventory
+from mastra_memory.db import sql
+from mastra_memory.embedding import stats
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import InvalidInput
-from tests.factories import make_thread
 from tests.search.vectors import MODEL, at_angle, store
+from tests.support.factories import make_thread
 
 
 def definition(index: VectorIndex) -> str:
@@ -95,7 +95,7 @@ def test_drop_model__takes_vectors_requests_and_index_along() -> None:
     store(make_thread(), {"one": at_angle(1.0), "two": at_angle(0.5)})
     index = VectorIndex.of(MODEL, 2)
     index.build()
-    assert inventory.lengths() == {MODEL: [2]}
-    assert inventory.drop_model(MODEL) == 2
-    assert (inventory.lengths(), inventory.stock(), definition(index)) == ({}, [], "")
+    assert stats.lengths() == {MODEL: [2]}
+    assert stats.drop_model(MODEL) == 2
+    assert (stats.lengths(), stats.stock(), definition(index)) == ({}, [], "")
     connection.close()

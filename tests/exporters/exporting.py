@@ -4,8 +4,8 @@ from typing import Any
 
 from mastra_memory.exporters.output import Counts
 from mastra_memory.exporters.selection import Selection, one_moment
-from mastra_memory.values import StoredThread
-from tests.factories import a_message, make_thread, save
+from mastra_memory.types import StoredThread
+from tests.support.factories import a_message, make_thread, save
 
 
 def export(format: Any, selection: Selection | None = None) -> tuple[str, Counts]:

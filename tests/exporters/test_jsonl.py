@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from mastra_memory import sql, working_memory
+from mastra_memory import working_memory
+from mastra_memory.db import sql
 from mastra_memory.exporters import jsonl
 from mastra_memory.exporters.selection import Selection, one_moment
-from mastra_memory.importers.port import Owner
+from mastra_memory.importers.records import Owner
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemoryRevision
-from mastra_memory.values import StoredThread
-from tests.factories import (
+from mastra_memory.types import StoredThread
+from tests.importers.importing import load, outcomes
+from tests.support.factories import (
     a_message,
     make_chunk,
     make_record,
@@ -22,7 +24,6 @@ from tests.factories import (
     save,
     some_messages,
 )
-from tests.importers.importing import load, outcomes
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,7 @@ import pytest
 
 from mastra_memory.exporters import markdown
 from tests.exporters.exporting import export, talk, tool
-from tests.factories import make_thread
+from tests.support.factories import make_thread
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ import pytest
 from mastra_memory.exporters import openai_chat
 from mastra_memory.models import Thread
 from tests.exporters.exporting import export, talk, tool
-from tests.factories import make_thread
 from tests.importers.importing import contents, load, said, write
+from tests.support.factories import make_thread
 
 pytestmark = pytest.mark.django_db
 

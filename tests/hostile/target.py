@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 import psutil
 
 from tests.project.commands import ROOT, environment, manage
-from tests.servers import free_port
+from tests.support.servers import free_port
 
 MB = 1024 * 1024
 START_SECONDS = 180.0

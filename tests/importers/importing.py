@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from mastra_memory.importers import sources
-from mastra_memory.importers.loading import Loader
-from mastra_memory.importers.port import Item, Kind, LeftOut, Owner
-from mastra_memory.importers.tally import OUTCOMES, Tally
+from mastra_memory.importers.loader import Loader
+from mastra_memory.importers.records import Item, Kind, LeftOut, Owner
+from mastra_memory.importers.report import OUTCOMES, Tally
 from mastra_memory.models import Message, Thread
 
 ALICE = Owner(resource="alice")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.port import Owner
+from mastra_memory.importers.records import Owner
 from tests.importers.importing import load, outcomes
 
 pytestmark = pytest.mark.django_db

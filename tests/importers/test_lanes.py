@@ -9,12 +9,12 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from mastra_memory import sql
-from mastra_memory.importers.lanes import Lanes
-from mastra_memory.importers.port import ImportedMessage, ImportedThread, Item
+from mastra_memory.db import sql
+from mastra_memory.importers.parallel import Lanes
+from mastra_memory.importers.records import ImportedMessage, ImportedThread, Item
 from mastra_memory.models import Message, Thread
-from tests.factories import moment, text_content
 from tests.importers.importing import load_items, outcomes
+from tests.support.factories import moment, text_content
 
 
 def test_run__a_single_lane_is_the_callers_own_thread() -> None:

@@ -9,7 +9,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from mastra_memory import signals
 from mastra_memory.importers import storing_messages
-from mastra_memory.importers.port import (
+from mastra_memory.importers.records import (
     ImportedMessage,
     ImportedThread,
     ImportedWorkingMemory,
@@ -20,8 +20,8 @@ from mastra_memory.importers.port import (
 )
 from mastra_memory.models import Message, Thread, WorkingMemory
 from tests.conftest import Statements
-from tests.factories import make_thread, moment, save, some_messages, text_content
 from tests.importers.importing import load_items, outcomes, said
+from tests.support.factories import make_thread, moment, save, some_messages, text_content
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.port import Owner, Remark
+from mastra_memory.importers.records import Owner, Remark
 from mastra_memory.models import Message, Thread
 from tests.importers.importing import contents, items_in, load, outcomes, said, write
 

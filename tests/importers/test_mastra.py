@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers.port import Owner, Remark
+from mastra_memory.importers.records import Owner, Remark
 from mastra_memory.models import Message, Thread, WorkingMemory
 from tests.importers.importing import items_in, load, outcomes, said
 from tests.importers.mastra_store import libsql, message, resource, thread

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.port import Owner, Remark
+from mastra_memory.importers.records import Owner, Remark
 from mastra_memory.models import ObservationalRecord, ObservationChunk
-from mastra_memory.observational import lineage
+from mastra_memory.observational import generations
 from tests.importers.importing import items_in, left_out, load, outcomes
 from tests.importers.mastra_store import chunk, libsql, message, record, thread
 
@@ -30,7 +30,7 @@ def remarks(path: Path) -> list[str]:
 
 
 def head() -> ObservationalRecord:
-    found = lineage.find_head("thread", thread_id="t1", resource_id="r1")
+    found = generations.find_head("thread", thread_id="t1", resource_id="r1")
     assert found is not None
     return found
 
@@ -72,7 +72,7 @@ def test_read__all_generations_and_nothing_in_progress(tmp_path: Path) -> None:
 def test_read__a_record_about_a_resource(tmp_path: Path) -> None:
     about: dict[str, Any] = {"scope": "resource", "lookupKey": "resource:r9", "threadId": None}
     load(store(tmp_path, record("o1", **about, resourceId="r9")), KEEP)
-    found = lineage.find_head("resource", thread_id=None, resource_id="r9")
+    found = generations.find_head("resource", thread_id=None, resource_id="r9")
     assert found and (found.thread_id, found.resource_id) == (None, "r9")
 
 

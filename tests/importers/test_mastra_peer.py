@@ -11,11 +11,11 @@ import pytest
 from django.db import connection
 
 from mastra_memory.importers import sources
-from mastra_memory.importers.port import Owner
+from mastra_memory.importers.records import Owner
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
-from tests import servers
 from tests.importers.importing import load_items, outcomes, said
 from tests.importers.test_mastra_postgres import address
+from tests.support import servers
 
 KIT = Path(os.environ.get("CONFORMANCE_DIR") or servers.KIT)
 DATABASE = "mastra_peer_source"

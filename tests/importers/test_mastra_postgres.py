@@ -9,8 +9,8 @@ from django.db import connection
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
-from mastra_memory.importers.port import Owner
-from mastra_memory.importers.tally import Tally
+from mastra_memory.importers.records import Owner
+from mastra_memory.importers.report import Tally
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
 from tests.importers.importing import load_items, outcomes, said
 from tests.importers.mastra_store import Rows, message, postgres, record, resource, thread

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.port import Owner
+from mastra_memory.importers.records import Owner
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
 from tests.importers.importing import items_in, left_out, load, outcomes, write
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.port import Owner
+from mastra_memory.importers.records import Owner
 from mastra_memory.models import Message, Thread
 from tests.importers.importing import contents, load, only_thread, outcomes, said, write
 

@@ -11,7 +11,7 @@ import pytest
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
-from mastra_memory.importers.port import LeftOut, Owner
+from mastra_memory.importers.records import LeftOut, Owner
 from tests.importers.importing import items_in, write
 from tests.importers.mastra_store import libsql, message, thread
 

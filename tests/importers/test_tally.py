@@ -3,9 +3,9 @@
 import io
 import json
 
-from mastra_memory.importers import tally
-from mastra_memory.importers.port import LeftOut, Remark
-from mastra_memory.importers.tally import Tally
+from mastra_memory.importers import report as tally
+from mastra_memory.importers.records import LeftOut, Remark
+from mastra_memory.importers.report import Tally
 
 
 def test_lines__a_table_that_adds_up_then_reasons() -> None:

@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from mastra_memory import parts
-from mastra_memory.importers.port import ImportedMessage, ImportedThread
-from mastra_memory.importers.transcript import Transcript
-from tests.factories import moment
+from mastra_memory.content import parts
+from mastra_memory.importers.conversation import Transcript
+from mastra_memory.importers.records import ImportedMessage, ImportedThread
+from tests.support.factories import moment
 
 
 def transcript() -> Transcript:

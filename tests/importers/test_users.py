@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 
-from mastra_memory.importers import users
-from mastra_memory.importers.port import ImportedThread
-from mastra_memory.importers.rows import Row
-from tests.factories import make_user, moment
+from mastra_memory.importers import user_ids
+from mastra_memory.importers.records import ImportedThread
+from mastra_memory.importers.validation import Row
+from tests.support.factories import make_user, moment
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def row(resource_id: str) -> Row:
 def test_user_watch__warns_of_each_once() -> None:
     ann, ben = make_user("ann"), make_user("ben")
     warned: list[str] = []
-    watch = users.UserWatch(warned.append)
+    watch = user_ids.UserWatch(warned.append)
     watch.look_at([row(str(ann.pk)), row("somebody"), row(str(ann.pk))])
     watch.look_at([row(str(ann.pk)), row(str(ben.pk))])
     assert warned == [str(ann.pk), str(ben.pk)]
@@ -36,4 +36,4 @@ def test_user_watch__warns_of_each_once() -> None:
 def test_keys_of_users__only_what_reads_the_same() -> None:
     pk = str(make_user("ann").pk)
     odd = [f"0{pk}", f" {pk}", f"{pk}.0", "-1", "9" * 30, str(uuid.uuid4()), "", "ü", "a\x00"]
-    assert users.keys_of_users([pk, *odd]) == {pk}
+    assert user_ids.keys_of_users([pk, *odd]) == {pk}

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from mastra_memory import llm
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
 from mastra_memory.llm import provider
-from mastra_memory.llm.port import Purpose, Request
+from mastra_memory.llm.text_models import Purpose, Request
 from mastra_memory.models import ModelUsage
-from tests.openai_server import OpenAIServer, openai_server
+from tests.support.openai_server import OpenAIServer, openai_server
 
 pytestmark = pytest.mark.django_db
 MODELS = ("openai/gpt-5-mini", "anthropic/claude-haiku-4-5", "deepseek/chat", "acme/vendor/large")

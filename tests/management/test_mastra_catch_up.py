@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest, Message, MessageEmbedding, Thread
-from tests.factories import a_message, make_thread, some_messages
+from tests.support.factories import a_message, make_thread, some_messages
 
 pytestmark = pytest.mark.django_db
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from mastra_memory.embedding import inventory
+from mastra_memory.embedding import stats
 from mastra_memory.embedding.embedder import Embedded
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import ProviderUnavailable
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding
 from mastra_memory.testing import FakeEmbedder
-from tests.factories import make_thread, save, some_messages
+from tests.support.factories import make_thread, save, some_messages
 
 pytestmark = pytest.mark.django_db
 OLD, NEW = "old/model", "new/model"
@@ -61,7 +61,7 @@ def test_mastra_embed__again_after_a_change_of_length_makes_recall_work() -> Non
         run("--no-index")
     with FakeEmbedder(dimensions=256):
         run("--again", "--no-index")
-        assert inventory.lengths() == {OLD: [256]}
+        assert stats.lengths() == {OLD: [256]}
         found = Memory(options={"semanticRecall": True}).search(
             "Message 1", resource_id="alice", search_type="semantic", limit=1
         )
@@ -108,14 +108,14 @@ def test_mastra_embed__changing_models_without_a_gap(memory_settings: Any) -> No
         memory_settings(EMBEDDER=OLD, EMBED_ALSO=[NEW])
         say(2, "u")
         run("--model", NEW, "--no-index")
-        assert inventory.lengths() == {NEW: [64], OLD: [64]}
+        assert stats.lengths() == {NEW: [64], OLD: [64]}
         assert finds("Message 1")
         memory_settings(EMBEDDER=NEW)
         assert finds("Message 1")
         run("--no-index")
         said = run("--drop", OLD)
     assert "5 vectors of old/model deleted" in said
-    assert inventory.lengths() == {NEW: [64]}
+    assert stats.lengths() == {NEW: [64]}
     assert MessageEmbedding.objects.count() == 5
 
 

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from mastra_memory.models import Thread
 from tests.exporters.exporting import talk
-from tests.factories import make_thread, save, some_messages
 from tests.importers.importing import said
+from tests.support.factories import make_thread, save, some_messages
 
 pytestmark = pytest.mark.django_db
 

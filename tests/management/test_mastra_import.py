@@ -22,10 +22,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from mastra_memory.models import Message, Thread
-from tests.factories import make_user
 from tests.importers.importing import said, write
 from tests.importers.mastra_store import libsql, thread
 from tests.project.commands import ROOT, environment
+from tests.support.factories import make_user
 
 HELLO = {"id": "c1", "conversations": [{"from": "human", "value": "Hello"}]}
 

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from mastra_memory.memory import Memory
-from tests.factories import a_message, make_thread, save, some_messages
+from tests.support.factories import a_message, make_thread, save, some_messages
 
 pytestmark = pytest.mark.django_db
 

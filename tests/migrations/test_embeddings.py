@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mastra_memory.migrations import _sql_embeddings
-from tests.factories import unique
+from tests.support.factories import unique
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from mastra_memory import sql
+from mastra_memory.db import sql
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
-from tests.factories import a_message, make_chunk, make_record, make_thread, save
+from tests.support.factories import a_message, make_chunk, make_record, make_thread, save
 
 pytestmark = pytest.mark.django_db
 

@@ -6,13 +6,21 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from mastra_memory import cloning, threads
+from mastra_memory import threads
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
-from mastra_memory.observational import lineage
-from mastra_memory.values import StoredThread
+from mastra_memory.observational import generations
+from mastra_memory.threads import cloning
+from mastra_memory.types import StoredThread
 from tests.conftest import Statements
-from tests.factories import make_chunk, make_record, make_thread, moment, save, some_messages
+from tests.support.factories import (
+    make_chunk,
+    make_record,
+    make_thread,
+    moment,
+    save,
+    some_messages,
+)
 
 pytestmark = pytest.mark.django_db
 SOON = timezone.now() + timedelta(days=1)
@@ -28,7 +36,7 @@ def thread(db: None) -> StoredThread:
 
 def head_of(thread: StoredThread) -> ObservationalRecord | None:
     """The head about a thread."""
-    return lineage.find_head(Scope.THREAD, thread_id=thread.id, resource_id=thread.resource_id)
+    return generations.find_head(Scope.THREAD, thread_id=thread.id, resource_id=thread.resource_id)
 
 
 def test_find_head__the_highest_generation_with_its_chunks_in_order(thread: StoredThread) -> None:
@@ -43,9 +51,9 @@ def test_find_head__the_highest_generation_with_its_chunks_in_order(thread: Stor
 def test_find_head__of_a_resource(thread: StoredThread) -> None:
     make_record(thread), make_record(resource_id="s")
     record = make_record(resource_id="r")
-    head = lineage.find_head(Scope.RESOURCE, thread_id="t", resource_id="r")
+    head = generations.find_head(Scope.RESOURCE, thread_id="t", resource_id="r")
     assert head is not None and head.pk == record.pk
-    assert lineage.find_head(Scope.THREAD, thread_id=None, resource_id="r") is None
+    assert generations.find_head(Scope.THREAD, thread_id=None, resource_id="r") is None
 
 
 def test_list_history__two_statements_for_any_number(
@@ -56,17 +64,17 @@ def test_list_history__two_statements_for_any_number(
         make_chunk(make_record(thread, generation_count=number, created_at=made))
     about: dict[str, Any] = {"thread_id": thread.id, "resource_id": None}
     with statements() as sent:
-        found = lineage.list_history(Scope.THREAD, **about, start=moment(1), end=moment(4))
+        found = generations.list_history(Scope.THREAD, **about, start=moment(1), end=moment(4))
         assert [record.chunks.all()[0].position for record in found] == [0] * 4
     assert [record.generation_count for record in found] == [4, 3, 2, 1]
     assert len(sent) == 2
-    page = lineage.list_history(Scope.THREAD, **about, limit=2, offset=3)
+    page = generations.list_history(Scope.THREAD, **about, limit=2, offset=3)
     assert [record.generation_count for record in page] == [2, 1]
 
 
 def test_wait_for_buffering__gives_up_after_its_time(thread: StoredThread) -> None:
     make_record(thread, buffering_reflection_until=SOON)
-    head = lineage.wait_for_buffering(
+    head = generations.wait_for_buffering(
         Scope.THREAD, thread_id=thread.id, resource_id=None, timeout=0.05
     )
     assert head is not None and head.is_buffering_reflection
@@ -75,10 +83,10 @@ def test_wait_for_buffering__gives_up_after_its_time(thread: StoredThread) -> No
 def test_override_config__merges_into_the_head(thread: StoredThread) -> None:
     about = {"thread_id": thread.id, "resource_id": None}
     with pytest.raises(InvalidInput):
-        lineage.override_config(Scope.THREAD, {"a": 1}, **about)
+        generations.override_config(Scope.THREAD, {"a": 1}, **about)
     make_record(thread, config={"kept": 1})
-    lineage.override_config(Scope.THREAD, {"observation": {"messageTokens": 5}}, **about)
-    head = lineage.override_config(Scope.THREAD, {"observation": {"x": 1}}, **about)
+    generations.override_config(Scope.THREAD, {"observation": {"messageTokens": 5}}, **about)
+    head = generations.override_config(Scope.THREAD, {"observation": {"x": 1}}, **about)
     assert head.config == {
         "kept": 1,
         "_overrides": {"observation": {"messageTokens": 5, "x": 1}},

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from mastra_memory.memory import Memory
 from tests.api.routes import ROUTES, Named
 from tests.conftest import Person
-from tests.factories import make_thread
+from tests.support.factories import make_thread
 
 THREADS = "/api/memory/threads"
 SESSION = "x" * 32

@@ -11,7 +11,7 @@ from django.test import RequestFactory
 
 from mastra_memory.models import Thread
 from project.logs import ContentFreeFormatter, RequestContentFilter
-from tests.factories import make_thread
+from tests.support.factories import make_thread
 
 SECRET = "hunter2"
 
@@ -61,7 +61,7 @@ def test_log__a_failed_task_shows_neither_arguments_nor_the_error(log: io.String
     def failing(text: str) -> None:
         raise ValueError(text)
 
-    failing.apply([SECRET])
+    failing.apply((SECRET,))
     assert "tests.failing" in log.getvalue() and "ValueError" in log.getvalue()
     assert SECRET not in log.getvalue()
 

@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from project.models import AccessToken
 from project.pages import is_of_program
-from tests.factories import make_user
+from tests.support.factories import make_user
 
 THREADS = "/api/memory/threads"
 

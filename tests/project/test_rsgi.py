@@ -12,8 +12,8 @@ import pytest
 
 from mastra_memory.api.base import LARGE_ANSWER
 from mastra_memory.memory import Memory
-from tests.factories import a_message, fill, make_thread
-from tests.real_server import RealServer, real_server
+from tests.support.factories import a_message, fill, make_thread
+from tests.support.live_server import RealServer, real_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 MB = 1024 * 1024

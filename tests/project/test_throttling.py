@@ -9,7 +9,7 @@ from django.test import Client
 from mastra_memory.api.base import MemoryViewSet
 from project.models import AccessToken
 from project.throttling import ScopedUserThrottle
-from tests.factories import make_user
+from tests.support.factories import make_user
 
 pytestmark = pytest.mark.django_db
 

@@ -8,9 +8,9 @@ import pytest
 from mastra_memory.exceptions import AccessDenied, FeatureDisabled, InvalidInput, ThreadNotFound
 from mastra_memory.memory import Memory
 from mastra_memory.testing import FakeEmbedder
-from mastra_memory.values import SearchResult
+from mastra_memory.types import SearchResult
 from tests.conftest import Statements
-from tests.factories import a_message, make_thread, moment
+from tests.support.factories import a_message, make_thread, moment
 
 pytestmark = pytest.mark.django_db
 TEXTS = ["apples are red", "pears are green", "I baked an apple pie", "trains to Berlin", "bye"]

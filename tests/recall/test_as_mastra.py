@@ -9,9 +9,9 @@ from mastra_memory.embedding import embedder
 from mastra_memory.embedding.embedder import FunctionEmbedder
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.memory import Memory
-from mastra_memory.values import SearchResult
+from mastra_memory.types import SearchResult
 from tests.conformance.fixture.embedder import embed
-from tests.factories import a_message, make_thread
+from tests.support.factories import a_message, make_thread
 
 pytestmark = pytest.mark.django_db
 DEFAULT: Mapping[str, Any] = {"semanticRecall": True}

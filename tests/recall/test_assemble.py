@@ -4,12 +4,18 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.choices import Include, MessageFilter
 from mastra_memory.exceptions import AccessDenied, InvalidInput, ThreadNotFound
 from mastra_memory.options import MemoryOptions
-from mastra_memory.recall import assemble
-from mastra_memory.values import MessagePage, StoredThread
-from tests.factories import a_message, make_thread, moment, save, some_messages, text_content
+from mastra_memory.recall import selection
+from mastra_memory.types import Include, MessageFilter, MessagePage, StoredThread
+from tests.support.factories import (
+    a_message,
+    make_thread,
+    moment,
+    save,
+    some_messages,
+    text_content,
+)
 
 pytestmark = pytest.mark.django_db
 THREE = MemoryOptions.parse({"lastMessages": 3})
@@ -56,7 +62,7 @@ def test_recall__pages(
             start_exclusive=exclusive,
             end_exclusive=exclusive,
         )
-    page = assemble.recall(THREE, "t", **choices)
+    page = selection.recall(THREE, "t", **choices)
     assert numbers(page) == found
     assert (page.total, page.per_page, page.has_more) == (total, per_page, has_more)
 
@@ -66,42 +72,42 @@ def test_recall__history_off_is_empty_unless_a_page_is_asked_for(
     thread: StoredThread, off: dict[str, Any]
 ) -> None:
     options = MemoryOptions.parse(off)
-    assert assemble.recall(options, "t") == assemble.EMPTY
-    assert numbers(assemble.recall(options, "t", per_page=2)) == "67"
+    assert selection.recall(options, "t") == selection.EMPTY
+    assert numbers(selection.recall(options, "t", per_page=2)) == "67"
 
 
 def test_recall__include_is_honoured_and_everything_ascends(thread: StoredThread) -> None:
     windows = [Include(id="m1", before=1, after=1)]
-    assert numbers(assemble.recall(THREE, "t", include=windows)) == "012567"
-    page = assemble.recall(THREE, "t", include=windows, per_page=0)
+    assert numbers(selection.recall(THREE, "t", include=windows)) == "012567"
+    page = selection.recall(THREE, "t", include=windows, per_page=0)
     assert numbers(page) == "012"
-    backwards = assemble.recall(THREE, "t", include=windows, per_page=1, direction="DESC")
+    backwards = selection.recall(THREE, "t", include=windows, per_page=1, direction="DESC")
     assert numbers(backwards) == "0127"
 
 
 def test_recall__what_total_does_not_count_ends_no_paging(thread: StoredThread) -> None:
     save(some_messages(make_thread("r", "other"), 9, prefix="o"))
-    page = assemble.recall(THREE, "t", include=[Include(id="o4", before=4, after=4)])
+    page = selection.recall(THREE, "t", include=[Include(id="o4", before=4, after=4)])
     assert (len(page.messages), page.total, page.has_more) == (12, 8, True)
     late = MessageFilter(start=moment(6))
     windows = [Include(id="m1", before=1, after=1)]
-    page = assemble.recall(THREE, "t", per_page=1, message_filter=late, include=windows)
+    page = selection.recall(THREE, "t", per_page=1, message_filter=late, include=windows)
     assert (numbers(page), page.total, page.has_more) == ("0127", 2, True)
     everything = [Include(id="m1", before=9, after=9)]
-    assert assemble.recall(THREE, "t", include=everything).has_more is False
+    assert selection.recall(THREE, "t", include=everything).has_more is False
 
 
 def test_recall__refuses_strangers_and_unknown_threads(thread: StoredThread) -> None:
     for per_page in (None, 0, 2):
         with pytest.raises(AccessDenied):
-            assemble.recall(THREE, "t", resource_id="s", per_page=per_page)
+            selection.recall(THREE, "t", resource_id="s", per_page=per_page)
         with pytest.raises(ThreadNotFound):
-            assemble.recall(THREE, "nobody", per_page=per_page)
+            selection.recall(THREE, "nobody", per_page=per_page)
 
 
 def test_recall__another_owners_message_as_anchor_is_left_out(thread: StoredThread) -> None:
     save([a_message(make_thread("s", "theirs"), "x9", text="secret")])
-    page = assemble.recall(THREE, "t", resource_id="r", include=[Include(id="x9", before=5)])
+    page = selection.recall(THREE, "t", resource_id="r", include=[Include(id="x9", before=5)])
     assert numbers(page) == "567"
 
 
@@ -120,7 +126,7 @@ def test_recall__another_owners_message_as_anchor_is_left_out(thread: StoredThre
 )
 def test_list_messages__refuses_what_cannot_be(thread: StoredThread, choices: Any) -> None:
     with pytest.raises(InvalidInput):
-        assemble.list_messages("t", **choices)
+        selection.list_messages("t", **choices)
 
 
 SIGNALS = {
@@ -155,14 +161,14 @@ def test_list_messages__signals_are_hidden_after_paging(choices: Any, hidden: se
             for name, (role, metadata) in SIGNALS.items()
         ]
     )
-    page = assemble.list_messages(thread.id, **choices)
+    page = selection.list_messages(thread.id, **choices)
     assert {message.id for message in page.messages} == SIGNALS.keys() - hidden
     assert page.total == len(SIGNALS)
 
 
 def test_list_messages__the_newest_page_or_the_oldest(thread: StoredThread) -> None:
-    assert numbers(assemble.list_messages("t", per_page=3)) == "012"
-    assert numbers(assemble.list_messages("t", per_page=3, newest_page=True)) == "567"
-    descending = assemble.list_messages("t", per_page=3, newest_page=True, direction="DESC")
+    assert numbers(selection.list_messages("t", per_page=3)) == "012"
+    assert numbers(selection.list_messages("t", per_page=3, newest_page=True)) == "567"
+    descending = selection.list_messages("t", per_page=3, newest_page=True, direction="DESC")
     assert numbers(descending) == "765"
-    assert assemble.list_messages("t", per_page=8).has_more is False
+    assert selection.list_messages("t", per_page=8).has_more is False

@@ -8,8 +8,8 @@ import pytest
 from mastra_memory import checks
 from mastra_memory.memory import Memory
 from mastra_memory.options import SemanticRecall
-from mastra_memory.recall import limits, newest
-from tests.factories import a_message, make_thread
+from mastra_memory.recall import limits, recent
+from tests.support.factories import a_message, make_thread
 
 HUGE = 2**53 - 1
 
@@ -70,7 +70,7 @@ def test_search__reads_no_more() -> None:
 
 
 def test_stream__is_not_cut_by_a_small_limit() -> None:
-    assert len(list(newest.stream("t"))) == 40
+    assert len(list(recent.stream("t"))) == 40
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, "5", 2.5])

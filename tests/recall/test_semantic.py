@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from mastra_memory import sql
+from mastra_memory.db import sql
 from mastra_memory.embedding import indexing
 from mastra_memory.exceptions import AccessDenied, InvalidInput, ThreadNotFound
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding, ModelUsage
 from mastra_memory.testing import FakeEmbedder
 from tests.conftest import Statements
-from tests.factories import a_message, make_thread, some_messages
+from tests.support.factories import a_message, make_thread, some_messages
 
 pytestmark = pytest.mark.django_db
 OPTIONS: dict[str, Any] = {"lastMessages": 3, "semanticRecall": {"topK": 2, "messageRange": 1}}

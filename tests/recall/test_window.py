@@ -2,10 +2,10 @@
 
 import pytest
 
-from mastra_memory.choices import Include
 from mastra_memory.recall.window import read_windows
+from mastra_memory.types import Include
 from tests.conftest import Statements
-from tests.factories import a_message, fill, make_thread, save, some_messages
+from tests.support.factories import a_message, fill, make_thread, save, some_messages
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ from django.db import connection
 from django.db.models import F, Func, Value
 
 from mastra_memory.models import Message, Thread
-from mastra_memory.review import finding
+from mastra_memory.review import thread_search
 from mastra_memory.review.filters import HasFailedTool
 
 pytestmark = pytest.mark.django_db
@@ -27,9 +27,13 @@ def test_failed_tools__are_found_through_their_index() -> None:
 
 def test_titles__are_found_through_their_index() -> None:
     words = Func(Value("simple"), F("title"), function="mastra_memory_words")
-    found = Thread.objects.filter(finding.match(words, "tent", "simple")).order_by().values("pk")
+    found = (
+        Thread.objects.filter(thread_search.match(words, "tent", "simple")).order_by().values("pk")
+    )
     assert "mastra_thread_title_words" in plan_of(found)
 
 
 def test_words__are_found_through_their_index() -> None:
-    assert "mastra_message_search" in plan_of(finding._matching("tent").order_by().values("pk"))
+    assert "mastra_message_search" in plan_of(
+        thread_search._matching("tent").order_by().values("pk")
+    )

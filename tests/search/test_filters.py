@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from mastra_memory import sql, threads
+from mastra_memory import threads
+from mastra_memory.db import sql
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.search import filters
-from tests.factories import a_message, make_thread, save
+from mastra_memory.search import metadata_filters
+from tests.support.factories import a_message, make_thread, save
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +36,7 @@ def messages(db: None) -> None:
 
 def matching(given: dict[str, Any]) -> str:
     """Names of the messages that fit, in order."""
-    where = filters.condition(given)
+    where = metadata_filters.condition(given)
     found = sql.rows(
         f"""SELECT m.id FROM mastra_memory_message m
         JOIN mastra_memory_thread t ON t.id = m.thread_id WHERE {where} ORDER BY m.id""",
@@ -155,7 +156,7 @@ def test_condition__operators(given: dict[str, Any], found: str) -> None:
 )
 def test_condition__a_faulty_filter_names_its_place(given: dict[str, Any], place: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        filters.condition(given)
+        metadata_filters.condition(given)
     assert [issue.field for issue in refused.value.issues] == [place]
 
 
@@ -164,14 +165,14 @@ def test_condition__neither_depth_nor_size_is_endless() -> None:
     for _ in range(30):
         deep = {"$and": [deep]}
     with pytest.raises(InvalidInput, match="levels deep"):
-        filters.condition(deep)
+        metadata_filters.condition(deep)
     nested: dict[str, Any] = {"$eq": 1}
     for _ in range(30):
         nested = {"$elemMatch": nested}
     with pytest.raises(InvalidInput, match="levels deep"):
-        filters.condition({"n": nested})
+        metadata_filters.condition({"n": nested})
     with pytest.raises(InvalidInput, match="condition number"):
-        filters.condition({f"k{n}": 1 for n in range(1_000)})
+        metadata_filters.condition({f"k{n}": 1 for n in range(1_000)})
 
 
 def test_condition__metadata_counts_as_it_is_now() -> None:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from mastra_memory.search import fusion
-from mastra_memory.search.scored import Scored
-from mastra_memory.values import StoredThread
+from mastra_memory.search.types import Scored
+from mastra_memory.types import StoredThread
 from tests.conftest import Statements
-from tests.factories import a_message, make_thread, moment, save, some_messages
+from tests.support.factories import a_message, make_thread, moment, save, some_messages
 
 pytestmark = pytest.mark.django_db
 

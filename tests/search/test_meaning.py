@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from mastra_memory import messages, sql, threads
+from mastra_memory import messages, threads
+from mastra_memory.db import sql
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import EmbedderMismatch
 from mastra_memory.models import Thread
-from mastra_memory.search import meaning
-from mastra_memory.search.meaning import Meaning
+from mastra_memory.search import vector
 from mastra_memory.search.scope import SearchScope
+from mastra_memory.search.vector import Meaning
 from tests.conftest import Statements
-from tests.factories import make_thread, moment
 from tests.search.vectors import MODEL, at_angle, store
+from tests.support.factories import make_thread, moment
 
 pytestmark = pytest.mark.django_db
 NEAR = [1.0, 0.0]
@@ -27,7 +28,7 @@ def find(
     """Ids and scores, best first; of resource `alice` unless a scope is given."""
     scope = wanted.pop("scope", SearchScope(resource_id="alice"))
     looked_for = Meaning(model=MODEL, vectors=vectors, scope=scope, **wanted)
-    found = meaning.find_by_meaning(looked_for, limit=limit, use_index=use_index)
+    found = vector.find_by_meaning(looked_for, limit=limit, use_index=use_index)
     return [(scored.id, round(scored.score, 4)) for scored in found]
 
 
@@ -132,7 +133,7 @@ def test_find_by_meaning__vectors_of_another_length_are_an_error_with_both_numbe
 def test_find_by_meaning__vectors_of_another_model_are_never_compared() -> None:
     store(make_thread(), {"other": at_angle(1.0)})
     wanted = Meaning(model="another/model", vectors=[NEAR], scope=SearchScope(resource_id="alice"))
-    assert meaning.find_by_meaning(wanted, limit=5) == []
+    assert vector.find_by_meaning(wanted, limit=5) == []
 
 
 def test_find_by_meaning__a_query_without_direction_finds_nothing() -> None:
@@ -153,7 +154,7 @@ def test_find_by_meaning__large_scopes_ask_the_index(
     memory_settings: Any, statements: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_settings(EXACT_SEARCH_LIMIT=3)
-    monkeypatch.setattr(meaning, "LOOK_COST", 0.1)
+    monkeypatch.setattr(vector, "LOOK_COST", 0.1)
     store(make_thread(), {f"m{n}": at_angle(n / 10) for n in range(6)})
     build_index()
     with statements() as sent:
@@ -187,7 +188,7 @@ def test_find_by_meaning__the_index_is_really_used() -> None:
     build_index()
     index = VectorIndex.of(MODEL, 2)
     where = SearchScope(resource_id="alice").condition("e", by_index=False)
-    with meaning._no_plan_but_the_index():
+    with vector._no_plan_but_the_index():
         plan = sql.rows(
             f"""EXPLAIN SELECT e.message_id, {index.distance("e", exact=False)} AS distance
             FROM mastra_memory_messageembedding e WHERE {index.condition} AND {where}
@@ -212,8 +213,8 @@ def test_find_by_meaning__where_the_index_finds_too_little_all_are_compared(
     store(make_thread("bob", "bobs"), others)
     store(make_thread("alice", "hers"), {"far": at_angle(-0.9), "farther": at_angle(-0.95)})
     build_index()
-    monkeypatch.setattr(meaning, "EF_SEARCH", 10)
-    monkeypatch.setattr(meaning, "MAX_SCAN_TUPLES", 10)
+    monkeypatch.setattr(vector, "EF_SEARCH", 10)
+    monkeypatch.setattr(vector, "MAX_SCAN_TUPLES", 10)
     assert [key for key, _ in find(limit=2, use_index=True)] == ["farther", "far"] or [
         key for key, _ in find(limit=2, use_index=True)
     ] == ["far", "farther"]
@@ -260,5 +261,5 @@ def test_find_by_meaning__metrics(memory_settings: Any, metric: str, score: floa
 def test_find_by_meaning__hits_say_where_they_stand() -> None:
     store(make_thread("alice", "t"), {"one": at_angle(1.0)}, at=5)
     wanted = Meaning(model=MODEL, vectors=[NEAR], scope=SearchScope(resource_id="alice"))
-    (scored,) = meaning.find_by_meaning(wanted, limit=1)
+    (scored,) = vector.find_by_meaning(wanted, limit=1)
     assert scored.created == moment(5).timestamp()

@@ -5,10 +5,10 @@ import time
 import pytest
 from django.db import OperationalError
 
-from mastra_memory import sql
+from mastra_memory.db import sql
+from mastra_memory.db.statement_timeout import limit_statements
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.search import filters, regex
-from mastra_memory.statement_timeout import limit_statements
+from mastra_memory.search import metadata_filters, regex
 
 PLAIN = [
     "^tr.*l$",
@@ -71,7 +71,7 @@ def test_find_problem__lets_plain_expressions_pass(db: None, pattern: str) -> No
 def test_find_problem__says_why(pattern: str) -> None:
     assert REFUSED[pattern] in regex.find_problem(pattern)
     with pytest.raises(InvalidInput) as raised:
-        filters.condition({"k": {"$regex": pattern}})
+        metadata_filters.condition({"k": {"$regex": pattern}})
     assert raised.value.issues[0].field == "filter.k.$regex"
 
 
@@ -93,13 +93,13 @@ def test_look_around__is_why(transactional_db: None) -> None:
 
 def test_filter__has_a_limit_on_the_number_of_expressions(db: None) -> None:
     allowed = [{f"k{n}": {"$regex": "a"}} for n in range(regex.MAX_PATTERNS)]
-    filters.condition({"$and": allowed})
+    metadata_filters.condition({"$and": allowed})
     with pytest.raises(InvalidInput, match="regular expression number 10"):
-        filters.condition({"$and": [*allowed, {"k": {"$regex": "a"}}]})
+        metadata_filters.condition({"$and": [*allowed, {"k": {"$regex": "a"}}]})
 
 
 def test_filter__matches_the_beginning_of_a_text(db: None) -> None:
-    where = filters.condition({"k": {"$regex": "x"}})
+    where = metadata_filters.condition({"k": {"$regex": "x"}})
     for position, expected in ((regex.MAX_TEXT, True), (regex.MAX_TEXT + 1, False)):
         statement = f"""SELECT {where} FROM
             (SELECT jsonb_build_object('k', repeat('a', {position - 1}) || 'x') AS metadata) t"""

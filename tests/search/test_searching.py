@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from mastra_memory import sql
+from mastra_memory.db import sql
 from mastra_memory.embedding import embedder, indexing
 from mastra_memory.exceptions import (
     EmbedderMismatch,
@@ -16,11 +16,11 @@ from mastra_memory.exceptions import (
 )
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message
-from mastra_memory.search import searching
+from mastra_memory.search import engine
+from mastra_memory.search.engine import Kind, Search
 from mastra_memory.search.scope import SearchScope
-from mastra_memory.search.searching import Kind, Search
 from mastra_memory.testing import FakeEmbedder
-from tests.factories import a_message, make_thread
+from tests.support.factories import a_message, make_thread
 
 pytestmark = pytest.mark.django_db
 ALICE = SearchScope(resource_id="alice")
@@ -50,7 +50,7 @@ def say(thread_id: str, texts: list[str], role: str = "user") -> None:
 def find(words: str, kind: Kind = "hybrid", limit: int = 10, **more: Any) -> list[str]:
     """Ids of what is found, best first."""
     search = Search(query=words, scope=ALICE, **more)
-    return [scored.id for scored in searching.find(search, kind, limit=limit).scored]
+    return [scored.id for scored in engine.find(search, kind, limit=limit).scored]
 
 
 def test_find__both_find_more_than_words() -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from mastra_memory.embedding import indexing, requests
+from mastra_memory.embedding import indexing, queue
 from mastra_memory.testing import FakeEmbedder
-from mastra_memory.values import StoredThread
-from tests.factories import a_message, save
+from mastra_memory.types import StoredThread
+from tests.support.factories import a_message, save
 
 MODEL = "test/model"
 
@@ -14,7 +14,7 @@ def store(thread: StoredThread, vectors: Mapping[str, Sequence[float]], *, at: f
     """A message for each vector, called as it is, a second apart."""
     batch = [a_message(thread, key, text=key, at=at + n) for n, key in enumerate(vectors)]
     save(batch)
-    requests.ask(MODEL, everything=True)
+    queue.ask(MODEL, everything=True)
     with FakeEmbedder(known=vectors):
         while indexing.embed_batch(MODEL)[0]:
             pass

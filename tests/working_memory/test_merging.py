@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.working_memory.merging import merged, parsed
+from mastra_memory.working_memory.json_merge import merged, parsed
 
 KNOWN = {"name": "Al", "prefs": {"a": 1, "b": 2}, "tags": ["x", "y"]}
 

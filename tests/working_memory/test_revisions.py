@@ -6,7 +6,7 @@ import pytest
 
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput
 from mastra_memory.memory import Memory
-from tests.factories import make_thread, make_user
+from tests.support.factories import make_thread, make_user
 
 ON: dict[str, Any] = {"workingMemory": {"enabled": True}}
 

@@ -11,7 +11,7 @@ from mastra_memory.exceptions import FeatureDisabled, InvalidInput, ThreadNotFou
 from mastra_memory.memory import Memory
 from mastra_memory.models import WorkingMemory, WorkingMemoryRevision
 from mastra_memory.options import DEFAULT_TEMPLATE
-from tests.factories import make_thread
+from tests.support.factories import make_thread
 
 MARKDOWN: dict[str, Any] = {"workingMemory": {"enabled": True}}
 SCHEMA: dict[str, Any] = {

@@ -173,7 +173,7 @@ def test_checked__a_broken_schema_asks_for_nothing_but_json(
 
 
 def test_checked__a_schema_cannot_make_us_fetch_anything(caplog: pytest.LogCaptureFixture) -> None:
-    from tests.openai_server import openai_server
+    from tests.support.openai_server import openai_server
 
     with openai_server() as server:
         assert checked({"$ref": f"{server.base_url}/x.json"}, '{"a": 1}') == {"a": 1}

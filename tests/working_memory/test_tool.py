@@ -12,7 +12,7 @@ from mastra_memory.memory import Memory
 from mastra_memory.models import Thread, WorkingMemoryRevision
 from mastra_memory.options import DEFAULT_TEMPLATE
 from mastra_memory.working_memory import MemoryTool
-from tests.factories import make_thread
+from tests.support.factories import make_thread
 
 MARKDOWN: dict[str, Any] = {"workingMemory": {"enabled": True}}
 

@@ -7,7 +7,7 @@ import pytest
 from mastra_memory.memory import Memory
 from mastra_memory.options import MemoryOptions
 from mastra_memory.working_memory import system_text
-from tests.factories import make_thread
+from tests.support.factories import make_thread
 
 ON: dict[str, Any] = {"workingMemory": {"enabled": True}}
 OPEN, CLOSE = "<working_memory_data>", "</working_memory_data>"

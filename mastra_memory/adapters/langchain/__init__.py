@@ -7,7 +7,7 @@
 System messages are the application's and are not kept.
 """
 
-from mastra_memory.adapters.langchain.history import (
+from mastra_memory.adapters.langchain.chat_history import (
     MastraChatMessageHistory,
     from_messages,
     to_messages,

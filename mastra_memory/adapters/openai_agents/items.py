@@ -6,9 +6,7 @@ from typing import Any
 
 import orjson
 
-from mastra_memory import jsontext
-from mastra_memory.adapters.notes import Json, content_of, noted, notes_of, notes_on, opaque
-from mastra_memory.adapters.steps import (
+from mastra_memory.adapters.assistant_steps import (
     has_ended,
     is_call,
     outcome_of,
@@ -16,8 +14,17 @@ from mastra_memory.adapters.steps import (
     thought,
     told_once,
 )
+from mastra_memory.adapters.library_metadata import (
+    Json,
+    content_of,
+    noted,
+    notes_of,
+    notes_on,
+    opaque,
+)
+from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.values import StoredMessage
+from mastra_memory.types import StoredMessage
 
 LIBRARY = "openai-agents"
 NOT_KEPT = ("system", "developer")
@@ -111,7 +118,7 @@ def _parsed(text: Any) -> Any:
     if not isinstance(text, str | bytes):
         return text
     try:
-        return jsontext.loads(text)
+        return json_text.loads(text)
     except InvalidInput:
         return text
 

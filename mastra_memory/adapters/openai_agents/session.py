@@ -9,11 +9,12 @@ from agents.memory.session import SessionABC
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 from asgiref.sync import sync_to_async
 
-from mastra_memory import calls, jsontext
 from mastra_memory.adapters.openai_agents import items
+from mastra_memory.content import tool_calls
+from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
-from mastra_memory.values import StoredMessage
+from mastra_memory.types import StoredMessage
 
 Item = dict[str, Any]
 
@@ -94,7 +95,7 @@ class MastraSession(SessionABC):
         if not left:
             self.memory.delete_messages([message.id])
             return
-        contents = calls.folded([row["content"] for row in items.from_items(left)])
+        contents = tool_calls.folded([row["content"] for row in items.from_items(left)])
         owner = {"threadId": message.thread_id, "resourceId": message.resource_id}
         row = {"id": message.id, "role": message.role, "content": contents[0], **owner}
         self.memory.save_messages([row])
@@ -113,7 +114,7 @@ def working_memory_tool(
 
     async def invoke(_: Any, arguments: str) -> str:
         try:
-            given = jsontext.loads(arguments or "{}")
+            given = json_text.loads(arguments or "{}")
         except InvalidInput:
             given = {}
         return json.dumps(await sync_to_async(tool.handler)(given))

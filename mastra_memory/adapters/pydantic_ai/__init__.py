@@ -6,9 +6,9 @@
 Instructions and system prompts are the agent's and are not kept.
 """
 
-from mastra_memory.adapters.pydantic_ai.reading import to_messages
-from mastra_memory.adapters.pydantic_ai.running import AgentTurn, run, run_sync, working_memory_tool
-from mastra_memory.adapters.pydantic_ai.writing import from_messages
+from mastra_memory.adapters.pydantic_ai.from_library import from_messages
+from mastra_memory.adapters.pydantic_ai.run import AgentTurn, run, run_sync, working_memory_tool
+from mastra_memory.adapters.pydantic_ai.to_library import to_messages
 
 __all__ = [
     "AgentTurn",

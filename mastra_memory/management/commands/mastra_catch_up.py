@@ -5,10 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from mastra_memory import conf, searchable, titles
-from mastra_memory.embedding import indexing, requests
-from mastra_memory.review import exporting
+from mastra_memory import conf
+from mastra_memory.embedding import indexing, queue
+from mastra_memory.review import exports
+from mastra_memory.search import tsvector
 from mastra_memory.tasks import EMBEDDING_SECONDS, WORDS_AT_A_TIME
+from mastra_memory.threads import titles
 
 
 class Command(BaseCommand):
@@ -28,13 +30,13 @@ class Command(BaseCommand):
         yield f"Wrote the words of {self.write_words()} messages"
         yield f"Worked on {self.give_titles()} titles"
         yield f"Made {self.make_exports()} exports"
-        yield f"Removed {exporting.remove_expired()} old exports"
+        yield f"Removed {exports.remove_expired()} old exports"
 
     def embed(self) -> int:
         """Make vectors until nothing is due."""
-        requests.give_up_lost()
+        queue.give_up_lost()
         for model in conf.embedding_models():
-            requests.ask_for_copies(model)
+            queue.ask_for_copies(model)
         total, more = 0, True
         while more:
             done, more = indexing.embed_pending(seconds=EMBEDDING_SECONDS)
@@ -44,7 +46,7 @@ class Command(BaseCommand):
     def write_words(self) -> int:
         """Write searchable words until none is missing."""
         total = 0
-        while done := searchable.write_pending(limit=WORDS_AT_A_TIME):
+        while done := tsvector.write_pending(limit=WORDS_AT_A_TIME):
             total += done
         return total
 
@@ -57,4 +59,4 @@ class Command(BaseCommand):
 
     def make_exports(self) -> int:
         """Make the exports that nobody has begun, and those that broke off."""
-        return sum(exporting.run(job_id) for job_id in exporting.list_unfinished())
+        return sum(exports.run(job_id) for job_id in exports.list_unfinished())

@@ -5,8 +5,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from mastra_memory import conf, sql
-from mastra_memory.embedding import embedder, indexing, inventory, requests
+from mastra_memory import conf
+from mastra_memory.db import sql
+from mastra_memory.embedding import embedder, indexing, queue, stats
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import MastraMemoryError
 
@@ -57,9 +58,9 @@ class Command(BaseCommand):
         """Ask for what is missing and make it, the index last."""
         embedder.get_embedder(model)  # a faulty name or a missing library is told before all else
         if options["retry"]:
-            requests.retry_failed()
-        requests.ask(model, everything=options["all"], again=options["again"])
-        pending = sum(b.pending for b in inventory.backlog() if b.model == model)
+            queue.retry_failed()
+        queue.ask(model, everything=options["all"], again=options["again"])
+        pending = sum(b.pending for b in stats.backlog() if b.model == model)
         dropped = False if options["no_index"] else self.drop_indexes(model, pending)
         self.make(model, pending)
         if not options["no_index"]:
@@ -69,7 +70,7 @@ class Command(BaseCommand):
         """Drop the indexes that so many vectors more would take too long to go into."""
         growing = [
             VectorIndex.of(model, kind.dimensions)
-            for kind in (inventory.stock() if pending else ())
+            for kind in (stats.stock() if pending else ())
             if kind.model == model and kind.index_ready and pending * REBUILD > kind.vectors
         ]
         for index in growing:
@@ -90,7 +91,7 @@ class Command(BaseCommand):
     def build_indexes(self, model: str, *, always: bool) -> None:
         """Build the index for every length of the model's vectors that are worth one."""
         enough = conf.app_settings().EXACT_SEARCH_LIMIT
-        for kind in inventory.stock():
+        for kind in stats.stock():
             index = VectorIndex.of(model, kind.dimensions)
             if kind.model != model or kind.index_ready or index.kind is None:
                 continue
@@ -102,22 +103,22 @@ class Command(BaseCommand):
         """Delete a model that is no longer in use."""
         if model in conf.embedding_models():
             raise CommandError(f"{model} is in use: take it out of EMBEDDER and EMBED_ALSO first.")
-        self.stdout.write(f"{inventory.drop_model(model)} vectors of {model} deleted.")
+        self.stdout.write(f"{stats.drop_model(model)} vectors of {model} deleted.")
 
     def report(self) -> None:
         """Say what there is and what is missing."""
         in_use = conf.app_settings().EMBEDDER
-        for kind in inventory.stock():
+        for kind in stats.stock():
             state = "indexed" if kind.index_ready else "no index"
             use = ", in use" if kind.model == in_use else ""
             self.stdout.write(
                 f"{kind.model}: {kind.messages} messages, {kind.vectors} vectors "
                 f"of {kind.dimensions} dimensions, {state}{use}"
             )
-        for waiting in inventory.backlog():
+        for waiting in stats.backlog():
             error = f" ({waiting.last_error})" if waiting.last_error else ""
             self.stdout.write(
                 f"{waiting.model}: {waiting.pending} pending, {waiting.failed} given up{error}"
             )
-        if never := inventory.count_never_asked():
+        if never := stats.count_never_asked():
             self.stdout.write(f"{never} messages never asked for: --all embeds them as well")

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from mastra_memory import times
+from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.exporters import jsonl, markdown, openai_chat, output, selection, spreadsheet
 from mastra_memory.exporters.selection import Selection

@@ -13,14 +13,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 from tqdm import tqdm
 
+from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
-from mastra_memory.importers.loading import BATCH, LANES, Loader
-from mastra_memory.importers.port import Owner
+from mastra_memory.importers.loader import BATCH, LANES, Loader
+from mastra_memory.importers.records import Owner
+from mastra_memory.importers.report import Tally
 from mastra_memory.importers.sources import Source
-from mastra_memory.importers.tally import Tally
-from mastra_memory.importers.users import UserWatch
-from mastra_memory.keys import check_id
+from mastra_memory.importers.user_ids import UserWatch
 
 INTERRUPTED = 130
 """The exit code of a program that was stopped with Ctrl-C."""

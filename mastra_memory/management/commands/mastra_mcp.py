@@ -9,7 +9,7 @@ from django.utils.module_loading import import_string
 
 from mastra_memory.exceptions import AgentNotFound, InvalidInput, MemoryNotConfigured
 
-SERVER = "mastra_memory.mcp"
+SERVER = "mastra_memory.adapters.mcp"
 
 
 class Command(BaseCommand):

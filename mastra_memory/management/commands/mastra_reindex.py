@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from mastra_memory import conf, sql
+from mastra_memory import conf
+from mastra_memory.db import sql
 
 BATCH = 2_000
 

@@ -1,0 +1,51 @@
+"""The files that a message holds, loaded when somebody asks for them."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
+
+from mastra_memory.admin import access
+from mastra_memory.content import normalization
+from mastra_memory.models import Message, Thread
+from mastra_memory.review import masked_files
+
+SANDBOX = "default-src 'none'; sandbox"
+
+
+def _content(thread: Thread, sequence: int) -> Any:
+    found = Message.objects.filter(thread=thread, sequence=sequence).values_list("content")
+    content = found.first()
+    if content is None:
+        raise Http404
+    return content[0]
+
+
+def answer(request: HttpRequest, thread: Thread, sequence: int, index: int) -> HttpResponse:
+    """Return the file: a picture of a known kind is shown, anything else is a download.
+
+    Texts are masked for this reader. What can be neither shown nor masked is refused.
+    """
+    found = normalization.file_bytes(_content(thread, sequence), index)
+    if found is None:
+        raise Http404
+    held, mime_type, name = found
+    mask = access.mask_of(request.user)
+    data = masked_files.mask_file(held, mime_type, mask)
+    if data is None:
+        raise PermissionDenied(_("This file may hold personal data and cannot be masked."))
+    shown = mime_type.lower() in masked_files.PICTURES and data == held
+    response = HttpResponse(data, mime_type.lower() if shown else "application/octet-stream")
+    header = content_disposition_header(not shown, mask(name) or "file")
+    if header:
+        response["Content-Disposition"] = header
+    return _guarded(response)
+
+
+def _guarded(response: HttpResponse) -> HttpResponse:
+    response["Content-Security-Policy"] = SANDBOX
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, max-age=3600"
+    return response

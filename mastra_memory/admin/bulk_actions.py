@@ -1,0 +1,165 @@
+"""What is done to many threads at once: status, assignee, tag, export, deletion."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.admin import access, exports
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.params import read_integer
+from mastra_memory.admin.thread_filters import reviewers
+from mastra_memory.models import ExportJob, Review, Tag, Thread
+from mastra_memory.review import reviews
+
+LIMIT = 1_000
+"""Threads that one review action changes."""
+SHOWN = 20
+EXPORT_LIMIT = 10_000
+
+
+def _status_action(status: str, label: Any) -> Callable[..., Any]:
+    @admin.action(description=_("Set status: %(status)s"), permissions=["review"])
+    def act(model_admin: Any, request: HttpRequest, threads: QuerySet[Thread]) -> None:
+        ids = _ids(request, threads)
+        count = reviews.change_reviews(ids, by=request.user, status=status)
+        _tell(request, count)
+
+    act.__name__ = f"status_{status}"
+    act.short_description = _("Set status: %(status)s") % {"status": label}  # type: ignore[attr-defined]
+    return act
+
+
+def _ids(request: HttpRequest, threads: QuerySet[Thread], limit: int = LIMIT) -> list[str]:
+    ids = list(threads.order_by("-updated_at", "-pk").values_list("pk", flat=True)[: limit + 1])
+    if len(ids) > limit:
+        told = gettext("Only the newest %d of these conversations were taken.")
+        messages.warning(request, told % limit)
+    return ids[:limit]
+
+
+def _tell(request: HttpRequest, count: int, *, begin: bool = False) -> None:
+    told = ngettext("%d conversation was changed.", "%d conversations were changed.", count)
+    if not begin:
+        messages.success(request, told % count)
+        return
+    address = reverse("admin:mastra_memory_thread_next")
+    link = format_html('<a href="{}">{}</a>', address, gettext("Begin with the first"))
+    messages.success(request, format_html("{} {}", told % count, link))
+
+
+class BulkActions:
+    """The actions of the thread list. Each asks for its right; scoped staff see only their own."""
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """One action a status beside the others, in the order of a reviewer's day."""
+        actions = super().get_actions(request)  # type: ignore[misc]
+        if access.may(request.user, "review_thread"):
+            for status, label in Review.Status.choices:
+                act = _status_action(status, label)
+                name = act.__name__
+                actions[name] = (act, name, act.short_description)  # type: ignore[attr-defined]
+        if "delete_selected" in actions:  # the last in the list, not the first
+            actions["delete_selected"] = actions.pop("delete_selected")
+        return actions
+
+    actions: Any = ["assign_to_me", "assign", "tag", "export"]
+
+    def has_review_permission(self, request: HttpRequest) -> bool:
+        """Who may review."""
+        return access.may(request.user, "review_thread")
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        """Who may export."""
+        return access.may(request.user, "export_thread")
+
+    @admin.action(description=_("Assign to me"), permissions=["review"])
+    def assign_to_me(self, request: HttpRequest, threads: QuerySet[Thread]) -> None:
+        """All of them are mine now."""
+        ids = _ids(request, threads)
+        count = reviews.change_reviews(ids, by=request.user, assignee_id=request.user.pk)
+        _tell(request, count, begin=True)
+
+    @admin.action(description=_("Assign to…"), permissions=["review"])
+    def assign(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
+        """Ask for a person, then assign."""
+        if "chosen" not in request.POST:
+            people = [(str(user.pk), user.get_username()) for user in reviewers()]
+            own_first = sorted(people, key=lambda person: person[0] != str(request.user.pk))
+            choices = [*own_first, ("", gettext("nobody"))]
+            return self._ask(
+                request,
+                threads,
+                "assign",
+                gettext("Assign to…"),
+                gettext("Assignee"),
+                choices=choices,
+            )
+        chosen = read_integer(request.POST["chosen"])
+        person = reviewers().filter(pk=chosen).first() if chosen is not None else None
+        ids = _ids(request, threads)
+        assignee = person.pk if person else None
+        _tell(request, reviews.change_reviews(ids, by=request.user, assignee_id=assignee))
+        return None
+
+    @admin.action(description=_("Add a tag…"), permissions=["review"])
+    def tag(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
+        """Ask for a tag, then put it on."""
+        if "chosen" not in request.POST:
+            known = list(Tag.objects.values_list("name", flat=True)[:200])
+            return self._ask(
+                request, threads, "tag", gettext("Add a tag…"), gettext("Tag"), known=known
+            )
+        _tell(
+            request,
+            reviews.add_tag(_ids(request, threads), request.POST["chosen"], by=request.user),
+        )
+        return None
+
+    @admin.action(description=_("Export…"), permissions=["export"])
+    def export(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
+        """Ask for a format, then begin."""
+        if "chosen" not in request.POST:
+            choices = ExportJob.Format.choices
+            return self._ask(
+                request, threads, "export", gettext("Export…"), gettext("Format"), choices=choices
+            )
+        ids = _ids(request, threads, EXPORT_LIMIT)
+        return exports.start(request, ids, request.POST["chosen"])
+
+    def _ask(
+        self,
+        request: HttpRequest,
+        threads: QuerySet[Thread],
+        action: str,
+        title: str,
+        label: str,
+        **more: Any,
+    ) -> HttpResponse:
+        """A page that shows which threads are meant and asks what is missing."""
+        mask = access.mask_of(request.user)
+        shown = [harmless(mask(str(thread)))[:120] for thread in threads[:SHOWN]]
+        count = threads.order_by().values("pk")[: EXPORT_LIMIT + 1].count()
+        context = {
+            **self.admin_site.each_context(request),  # type: ignore[attr-defined]
+            "opts": self.opts,  # type: ignore[attr-defined]
+            "is_nav_sidebar_enabled": False,
+            "title": title,
+            "label": label,
+            "action": action,
+            "count": count,
+            "shown": shown,
+            "unshown": count - len(shown),
+            "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
+            "select_across": request.POST.get("select_across", "0"),
+            **more,
+        }
+        return TemplateResponse(request, "admin/mastra_memory/thread/bulk.html", context)

@@ -1,0 +1,217 @@
+"""Changes to a conversation: each through `Memory`, with what it was before in the history."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from mastra_memory.content import normalization, parts
+from mastra_memory.db import json_text, times
+from mastra_memory.db.locking import retry_conflicts
+from mastra_memory.exceptions import InvalidInput, InvalidJson, Outdated
+from mastra_memory.memory import Memory
+from mastra_memory.models import Message, MessageEmbedding, Thread, ThreadChange
+from mastra_memory.review import conversation_pages, history
+from mastra_memory.review.history import Change
+
+Kind = ThreadChange.Kind
+
+
+def fingerprint(value: Any) -> str:
+    """A short sign of a value: a form carries it, to see that nobody changed it meanwhile."""
+    return hashlib.sha256(json_text.dumps(value).encode()).hexdigest()[:24]
+
+
+def _held(thread_id: str) -> Thread:
+    return Thread.objects.select_for_update().get(pk=thread_id)
+
+
+def _check(value: Any, was: str) -> None:
+    if fingerprint(value) != was:
+        raise Outdated(_("Somebody else changed this meanwhile. Nothing was saved."))
+
+
+@retry_conflicts
+@transaction.atomic
+def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
+    """Give the thread a title. Raises `Outdated` unless it has the fingerprint `was`."""
+    old = _held(thread_id).title
+    _check(old, was)
+    title = " ".join(json_text.clean_text(title).split())
+    if title != old:
+        Memory().update_thread(thread_id, title=title)
+        history.record(by, Change(thread_id=thread_id, kind=Kind.TITLE, before=old, after=title))
+
+
+@retry_conflicts
+@transaction.atomic
+def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by: Any) -> None:
+    """Replace the metadata. Raises `Outdated` unless it has the fingerprint `was`."""
+    old = _held(thread_id).metadata
+    _check(old, was)
+    if metadata != old:
+        Memory().update_thread(thread_id, metadata=metadata, replace_metadata=True)
+        after = Thread.objects.get(pk=thread_id).metadata  # reserved keys stay
+        kind = Kind.METADATA
+        history.record(by, Change(thread_id=thread_id, kind=kind, before=old, after=after))
+
+
+def read_metadata(text: str) -> dict[str, Any]:
+    """The object that the text says in JSON. Raises `InvalidInput` naming line and column."""
+    try:
+        value = json_text.loads(text or "{}")
+    except InvalidJson as error:
+        place = {"line": error.line, "column": error.column, "fault": error.reason}
+        raise InvalidInput(_("Line %(line)d, column %(column)d: %(fault)s") % place) from None
+    except InvalidInput:
+        raise InvalidInput(_("This JSON is too large or too deep.")) from None
+    if not isinstance(value, dict):
+        raise InvalidInput(_("Metadata must be an object: { … }"))
+    return value
+
+
+@retry_conflicts
+@transaction.atomic
+def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
+    """Let a message say something else; its tool calls, files and reasoning stay.
+
+    Raises `Outdated` unless its content has the fingerprint `was`, `InvalidInput` for an empty
+    text where there is nothing else.
+    """
+    _held(message.thread_id)
+    current = Message.objects.get(pk=message.pk)
+    _check(current.content, was)
+    if text == normalization.plain_text(current.content):
+        return
+    content = normalization.with_text(current.content, json_text.clean_text(text))
+    _memory_of(message.thread_id).update_messages([{"id": message.pk, "content": content}])
+    changed = Message.objects.get(pk=message.pk)
+    history.record(
+        by,
+        Change(
+            thread_id=message.thread_id,
+            kind=Kind.MESSAGE,
+            message_id=message.pk,
+            before=current.content,
+            after=changed.content,
+        ),
+    )
+
+
+@retry_conflicts
+@transaction.atomic
+def delete_messages(thread_id: str, message_ids: Sequence[str], *, by: Any) -> int:
+    """Delete messages of this thread; how many there were."""
+    _held(thread_id)
+    messages = Message.objects.filter(thread_id=thread_id, pk__in=message_ids)
+    kept = [_whole(message) for message in messages.order_by("created_at", "sequence")]
+    if kept:
+        Memory().delete_messages([message["id"] for message in kept])
+        kind, first = Kind.MESSAGES_DELETED, kept[0]["id"] if len(kept) == 1 else None
+        change = Change(thread_id=thread_id, kind=kind, before=kept, message_id=first)
+        history.record(by, change)
+    return len(kept)
+
+
+def _whole(message: Message) -> dict[str, Any]:
+    """All that is needed to save the message again."""
+    return {
+        "id": message.pk,
+        "role": message.role,
+        "type": message.type,
+        "content": message.content,
+        "createdAt": times.to_wire(message.created_at),
+    }
+
+
+@retry_conflicts
+@transaction.atomic
+def undo(thread_id: str, *, by: Any) -> ThreadChange | None:
+    """Take the newest edit back; None when there is none.
+
+    Raises `Outdated` when what it changed was changed again since.
+    """
+    thread = _held(thread_id)
+    change = history.find_undoable(thread_id)
+    if change is None:
+        return None
+    match change.kind:
+        case Kind.TITLE:
+            _check(thread.title, fingerprint(change.after))
+            Memory().update_thread(thread_id, title=change.before)
+        case Kind.METADATA:
+            _check(thread.metadata, fingerprint(change.after))
+            before = change.before or {}
+            Memory().update_thread(thread_id, metadata=before, replace_metadata=True)
+        case Kind.MESSAGE:
+            _restore_message(thread, change)
+        case Kind.MESSAGES_DELETED:
+            _save_again(thread, change.before or [])
+    history.mark_undone(change, by)
+    return change
+
+
+def _restore_message(thread: Thread, change: ThreadChange) -> None:
+    message = Message.objects.filter(pk=change.message_id, thread=thread).first()
+    if message is None:
+        raise Outdated(_("The message was deleted since."))
+    _check(message.content, fingerprint(change.after))
+    _memory_of(thread.pk).update_messages([{"id": message.pk, "content": change.before}])
+
+
+def _save_again(thread: Thread, messages: Sequence[Mapping[str, Any]]) -> None:
+    """Bring deleted messages back; those with traces of working memory are not embedded again."""
+    owner = {"threadId": thread.pk, "resourceId": thread.resource_id}
+    plain = [m for m in messages if parts.without_working_memory(m["content"]) == m["content"]]
+    traced = [message for message in messages if message not in plain]
+    memory = _memory_of(thread.pk)
+    memory.save_messages([{**message, **owner} for message in plain])
+    memory.persist_messages([{**message, **owner} for message in traced])
+
+
+def _memory_of(thread_id: str) -> Memory:
+    """A memory that embeds what changes, if the thread is found by meaning at all."""
+    embedded = MessageEmbedding.objects.filter(thread_id=thread_id).exists()
+    return Memory(options={"semanticRecall": True} if embedded else None)
+
+
+@retry_conflicts
+@transaction.atomic
+def clone(thread: Thread, *, by: Any, up_to: Message | None = None, title: str = "") -> str:
+    """Copy the thread, or its part up to a message; the id of the copy."""
+    choices: dict[str, Any] = {"title": title}
+    if up_to is not None:
+        choices["selection"] = conversation_pages.selection_up_to(up_to)
+    made = Memory().copy_thread(thread.pk, **choices).thread
+    history.record(
+        by,
+        Change(
+            thread_id=thread.pk,
+            kind=Kind.CLONE,
+            after=made.id,
+            message_id=up_to.pk if up_to else None,
+        ),
+        Change(thread_id=made.id, kind=Kind.CLONE, before=thread.pk, after=made.id),
+    )
+    return made.id
+
+
+@retry_conflicts
+@transaction.atomic
+def transfer(thread: Thread, resource_id: str, *, by: Any) -> None:
+    """Give the thread to another resource."""
+    old = _held(thread.pk).resource_id
+    new = Memory().transfer_thread(thread.pk, resource_id.strip()).resource_id
+    if new != old:
+        kind = Kind.TRANSFER
+        history.record(by, Change(thread_id=thread.pk, kind=kind, before=old, after=new))
+
+
+@retry_conflicts
+@transaction.atomic
+def delete_thread(thread: Thread, *, by: Any) -> None:
+    """Delete a thread and all that hangs on it; Django's log keeps what it was."""
+    history.log_deletion(by, thread)
+    Memory().delete_thread(thread.pk)

@@ -1,0 +1,87 @@
+"""Exports from the list or a conversation: at once when small, else with a progress bar."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from mastra_memory.admin import access
+from mastra_memory.admin.params import read_integer
+from mastra_memory.memory import Memory
+from mastra_memory.models import ExportJob
+from mastra_memory.review import exports
+
+NEWEST = 20
+
+
+def start(request: HttpRequest, thread_ids: list[str], chosen: str) -> HttpResponseBase:
+    """Make a small export at once; leave a large one to the background.
+
+    The threads must be ones that this person may see.
+    """
+    if not access.may(request.user, "export_thread"):
+        raise PermissionDenied
+    if chosen not in ExportJob.Format.values:
+        raise Http404
+    owner: Any = request.user
+    job = ExportJob.objects.create(
+        owner=owner,
+        format=chosen,
+        thread_ids=thread_ids,
+        masked=not access.may(request.user, "view_personal_data"),
+    )
+    if exports.is_small(job):
+        exports.run(job.pk)
+        return _file(ExportJob.objects.get(pk=job.pk))
+    Memory().start_export(job.pk)
+    messages.info(request, _("The export is being made. It will be here when it is done."))
+    return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
+
+
+def begin_again(request: HttpRequest) -> HttpResponseRedirect:
+    """Once more for one's own export that failed, or that nobody seems to work on."""
+    chosen = read_integer(request.POST.get("job"))
+    mine = ExportJob.objects.filter(owner_id=request.user.pk).exclude(state=ExportJob.State.DONE)
+    if chosen is not None and (job := mine.filter(pk=chosen).first()):
+        Memory().start_export(job.pk)
+    return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """One's own newest exports."""
+    jobs = ExportJob.objects.filter(owner_id=request.user.pk).defer("content").order_by("-pk")
+    newest = list(jobs.filter(created_at__gt=timezone.now() - exports.KEPT)[:NEWEST])
+    running = any(job.state in ("waiting", "running") for job in newest)
+    return {"jobs": newest, "running": running, "kept_days": exports.KEPT.days}
+
+
+def download(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """One's own finished file, unless it holds more than one may see by now."""
+    done = ExportJob.objects.filter(pk=pk, owner_id=request.user.pk, state=ExportJob.State.DONE)
+    job = done.filter(created_at__gt=timezone.now() - exports.KEPT).first()
+    if job is None:
+        raise Http404
+    if not job.masked and not access.may(request.user, "view_personal_data"):
+        raise PermissionDenied
+    there = access.visible_threads(request).filter(pk__in=job.thread_ids).count()
+    known = access.all_threads().filter(pk__in=job.thread_ids).count()
+    if there < known:
+        raise PermissionDenied
+    if known < len(job.thread_ids):
+        job.delete()
+        messages.error(request, _("A conversation in it was deleted since: export once more."))
+        return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
+    return _file(job)
+
+
+def _file(job: ExportJob) -> HttpResponse:
+    data, name, mime_type = exports.file_of(job)
+    response = HttpResponse(data, mime_type)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,95 @@
+"""The editor: one text, with preview, the place of a fault, and a warning of other people."""
+
+import json
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+from django.utils.translation import gettext as _
+
+from mastra_memory.admin import access, edits
+from mastra_memory.admin.render_budget import RenderBudget
+from mastra_memory.content import normalization
+from mastra_memory.content.redaction import as_is
+from mastra_memory.exceptions import InvalidInput, Outdated
+from mastra_memory.models import Message, Thread
+from mastra_memory.review import conversation_pages
+
+MAX_EDITED_CHARACTERS = 500_000
+"""A longer text is not put into a form; Django refuses to read one of 2.5 MB anyway."""
+
+
+def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, Any] | None:
+    """Save, and give the message to go back to (or nothing); else what the page is to show.
+
+    Raises `PermissionDenied` for a text that is too long to edit.
+
+    None for a text that is masked for this person: saving it would write the mask over the data.
+    """
+    message = _message(request, thread, what)
+    shown = _current(thread, message, what)
+    if len(shown) > MAX_EDITED_CHARACTERS:
+        raise PermissionDenied(_("This text is too long to be edited here."))
+    if access.mask_of(request.user)(shown) != shown:
+        return None
+    page: dict[str, Any] = {
+        "what": what,
+        "message": message,
+        "heading": {"title": _("Title"), "metadata": _("Metadata"), "message": _("Message")}[what],
+        "text": shown,
+        "was": edits.fingerprint(_value(thread, message, what)),
+    }
+    if request.method != "POST":
+        return page
+    page["text"] = text = request.POST.get("text", "").replace("\r\n", "\n")
+    if "preview" in request.POST:
+        return page | {
+            "preview": RenderBudget().prose(text, as_is),
+            "was": request.POST.get("was"),
+        }
+    try:
+        _save(request, thread, message, what, text)
+    except InvalidInput as fault:
+        return page | {"fault": str(fault), "was": request.POST.get("was", "")}
+    except Outdated:
+        return page | {"theirs": shown}
+    return message.pk if message else ""
+
+
+def _message(request: HttpRequest, thread: Thread, what: str) -> Message | None:
+    if what not in ("title", "metadata", "message"):
+        raise Http404
+    if what != "message":
+        return None
+    message = conversation_pages.find_message(thread.pk, request.GET.get("message", ""))
+    if message is None:
+        raise Http404
+    return message
+
+
+def _value(thread: Thread, message: Message | None, what: str) -> Any:
+    if message is not None:
+        return message.content
+    return thread.title if what == "title" else thread.metadata
+
+
+def _current(thread: Thread, message: Message | None, what: str) -> str:
+    if message is not None:
+        return normalization.plain_text(message.content)
+    return thread.title if what == "title" else _indented(thread.metadata)
+
+
+def _indented(metadata: dict[str, Any] | None) -> str:
+    return json.dumps(metadata or {}, ensure_ascii=False, indent=2)
+
+
+def _save(
+    request: HttpRequest, thread: Thread, message: Message | None, what: str, text: str
+) -> None:
+    was, by = request.POST.get("was", ""), request.user
+    if message is not None:
+        edits.change_text(message, text, was=was, by=by)
+    elif what == "title":
+        edits.change_title(thread.pk, text, was=was, by=by)
+    else:
+        edits.change_metadata(thread.pk, edits.read_metadata(text), was=was, by=by)

@@ -1,0 +1,184 @@
+"""What the forms of the conversation page do: one function a deed, each with the right it needs."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from mastra_memory.admin import access, edits
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.params import read_integer
+from mastra_memory.admin.thread_filters import reviewers
+from mastra_memory.exceptions import InvalidInput, Outdated
+from mastra_memory.models import Message, Review, Thread
+from mastra_memory.review import conversation_pages, notes, reviews, rubric
+
+Deed = Callable[[HttpRequest, Thread], str]
+
+
+def set_review(request: HttpRequest, thread: Thread) -> str:
+    """Status, priority and assignee, as far as the form names them."""
+    given = request.POST
+    fields: dict[str, Any] = {}
+    if given.get("status") in Review.Status.values:
+        fields["status"] = given["status"]
+    if given.get("priority") in {str(value) for value in Review.Priority.values}:
+        fields["priority"] = int(given["priority"])
+    if "assignee" in given:
+        fields["assignee_id"] = _assignee(given["assignee"])
+    if not _change(request, thread, **fields):
+        return ""
+    if given.get("then") != "next":
+        return _("Saved.")
+    title = harmless(access.mask_of(request.user)(thread.title))[:80] or thread.pk
+    status = reviews.get_review(thread.pk).get_status_display()
+    return _("“%(title)s” is %(status)s now.") % {"title": title, "status": status}
+
+
+def _change(request: HttpRequest, thread: Thread, **fields: Any) -> int:
+    """Change the review, unless somebody did since the form was filled in."""
+    version = request.POST.get("version", "")
+    known = read_integer(version)
+    try:
+        return reviews.change_reviews([thread.pk], by=request.user, version=known, **fields)
+    except Outdated as fault:
+        raise Outdated(_outdated(thread)) from fault
+
+
+def _outdated(thread: Thread) -> str:
+    """Who was faster, and what the review says now."""
+    review = reviews.get_review(thread.pk)
+    told = _(
+        "This review was changed by %(name)s meanwhile. Nothing of yours was saved. It is now: "
+        "%(status)s, %(assignee)s, priority %(priority)s."
+    )
+    return told % {
+        "name": review.changed_by or _("somebody else"),
+        "status": review.get_status_display(),
+        "assignee": review.assignee or _("nobody"),
+        "priority": review.get_priority_display(),
+    }
+
+
+def nothing_left(*, free: bool) -> SafeString:
+    """What to say at the end of a queue, with the way to more work."""
+    if free:
+        return format_html("{}", _("Every conversation is somebody's, or settled."))
+    address = reverse("admin:mastra_memory_thread_next") + "?free=1"
+    link = format_html('<a href="{}">{}</a>', address, _("Next unassigned"))
+    return format_html("{} {}", _("Nothing is left in your queue."), link)
+
+
+def _assignee(value: str) -> Any:
+    if not value:
+        return None
+    pk = read_integer(value)
+    person = reviewers().filter(pk=pk).first() if pk is not None else None
+    if person is None:
+        raise InvalidInput(_("This person cannot review."))
+    return person.pk
+
+
+def take(request: HttpRequest, thread: Thread) -> str:
+    """Make the thread one's own and begin."""
+    _change(request, thread, assignee_id=request.user.pk, status=Review.Status.IN_REVIEW)
+    return _("This conversation is yours now.")
+
+
+def add_tag(request: HttpRequest, thread: Thread) -> str:
+    """A tag, new or known."""
+    reviews.add_tag([thread.pk], request.POST.get("tag", ""), by=request.user)
+    return ""
+
+
+def remove_tag(request: HttpRequest, thread: Thread) -> str:
+    """Take a tag off."""
+    reviews.remove_tag(thread.pk, request.POST.get("tag", ""), by=request.user)
+    return ""
+
+
+def add_note(request: HttpRequest, thread: Thread) -> str:
+    """A note on the thread or on one message."""
+    message_id = request.POST.get("message") or None
+    notes.add_note(thread.pk, request.POST.get("text", ""), by=request.user, message_id=message_id)
+    return ""
+
+
+def delete_note(request: HttpRequest, thread: Thread) -> str:
+    """One's own note."""
+    note = read_integer(request.POST.get("note"))
+    if note is None or not notes.delete_note(thread.pk, note, by=request.user):
+        raise InvalidInput(_("Only your own notes can be deleted."))
+    return _("The note was deleted.")
+
+
+def score(request: HttpRequest, thread: Thread) -> str:
+    """Answers of the rubric."""
+    answers = {
+        pk: str(value)
+        for name, value in request.POST.items()
+        if name.startswith("score-") and (pk := read_integer(name[6:])) is not None
+    }
+    rubric.save_scores(thread.pk, answers, by=request.user)
+    return _("Your scores were saved.")
+
+
+def delete_messages(request: HttpRequest, thread: Thread) -> str:
+    """One message, or several."""
+    count = edits.delete_messages(thread.pk, request.POST.getlist("message"), by=request.user)
+    told = ngettext("%d message was deleted.", "%d messages were deleted.", count)
+    return told % count + " " + _("You can take this back.")
+
+
+def transfer(request: HttpRequest, thread: Thread) -> str:
+    """Another resource."""
+    edits.transfer(thread, request.POST.get("resource", ""), by=request.user)
+    return _("The conversation belongs to another resource now.")
+
+
+def undo(request: HttpRequest, thread: Thread) -> str:
+    """The last edit."""
+    change = edits.undo(thread.pk, by=request.user)
+    return _("The last edit was taken back.") if change else _("There is nothing to take back.")
+
+
+def clone(request: HttpRequest, thread: Thread) -> str:
+    """A copy, whole or up to a message; the page of the copy opens."""
+    up_to = request.POST.get("message")
+    message: Message | None = None
+    if up_to:
+        message = conversation_pages.find_message(thread.pk, up_to)
+        if message is None:
+            raise InvalidInput(_("The message is not part of this conversation any more."))
+    copy_id = edits.clone(thread, by=request.user, up_to=message)
+    request.go_to_thread = copy_id  # type: ignore[attr-defined]
+    return _("This is the copy.")
+
+
+DEEDS: dict[str, tuple[str, Deed]] = {
+    "review": ("review_thread", set_review),
+    "take": ("review_thread", take),
+    "tag": ("review_thread", add_tag),
+    "untag": ("review_thread", remove_tag),
+    "note": ("review_thread", add_note),
+    "unnote": ("review_thread", delete_note),
+    "score": ("review_thread", score),
+    "drop": ("edit_transcript", delete_messages),
+    "transfer": ("edit_transcript", transfer),
+    "undo": ("edit_transcript", undo),
+    "clone": ("edit_transcript", clone),
+}
+
+
+def do(request: HttpRequest, thread: Thread, verb: str) -> str:
+    """Do it; what to tell the person, if anything. Raises `PermissionDenied` without the right."""
+    right, deed = DEEDS[verb]
+    if not request.user.has_perm(f"mastra_memory.{right}"):
+        raise PermissionDenied
+    return deed(request, thread)

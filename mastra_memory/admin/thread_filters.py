@@ -1,0 +1,237 @@
+"""The filters of the thread list: a form whose values live in the address."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib.admin import ListFilter, ModelAdmin
+from django.contrib.auth import get_user_model
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.admin import access
+from mastra_memory.content.redaction import masked_json
+from mastra_memory.db import json_text
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.models import Review, Tag, Thread
+from mastra_memory.review.filters import Wanted, narrow
+
+YES_NO = [("", _("either")), ("yes", _("yes")), ("no", _("no"))]
+PERIODS = [
+    ("", _("any time")),
+    ("today", _("today")),
+    ("7", _("last 7 days")),
+    ("30", _("last 30 days")),
+    ("month", _("this month")),
+    ("last_month", _("last month")),
+]
+"""Counted from the day of the look: a saved view stays what its name says."""
+ORIGINS = [("", _("either")), ("clone", _("clones")), ("original", _("originals"))]
+
+
+def reviewers() -> QuerySet[Any]:
+    """Who can be given a thread: active staff who may review."""
+    users = get_user_model()._default_manager.filter(is_active=True, is_staff=True)
+    right = {"codename": "review_thread", "content_type__app_label": "mastra_memory"}
+    own = {f"user_permissions__{key}": value for key, value in right.items()}
+    group = {f"groups__permissions__{key}": value for key, value in right.items()}
+    able = users.filter(Q(is_superuser=True) | Q(**own) | Q(**group))
+    return users.filter(pk__in=able.values("pk")).order_by(get_user_model().USERNAME_FIELD)
+
+
+class FilterForm(forms.Form):
+    """Every filter; all may be empty."""
+
+    by = forms.ChoiceField(
+        label=_("Search by"),
+        required=False,
+        choices=[("", _("by words")), ("meaning", _("by meaning"))],
+    )
+    resource = forms.CharField(label=_("Resource"), required=False)
+    status = forms.ChoiceField(
+        label=_("Status"), required=False, choices=[("", _("any")), *Review.Status.choices]
+    )
+    assignee = forms.ChoiceField(label=_("Assignee"), required=False)
+    tag = forms.ChoiceField(label=_("Tag"), required=False)
+    priority = forms.ChoiceField(
+        label=_("Priority"), required=False, choices=[("", _("any")), *Review.Priority.choices]
+    )
+    active = forms.ChoiceField(label=_("Last activity"), required=False, choices=PERIODS)
+    active_from = forms.DateField(label=_("Active from"), required=False)
+    active_to = forms.DateField(label=_("Active to"), required=False)
+    created_from = forms.DateField(label=_("Created from"), required=False)
+    created_to = forms.DateField(label=_("Created to"), required=False)
+    notes = forms.ChoiceField(label=_("Has notes"), required=False, choices=YES_NO)
+    tool_errors = forms.ChoiceField(label=_("Has tool errors"), required=False, choices=YES_NO)
+    memory = forms.ChoiceField(label=_("Has working memory"), required=False, choices=YES_NO)
+    origin = forms.ChoiceField(label=_("Clone or original"), required=False, choices=ORIGINS)
+    min_messages = forms.IntegerField(
+        label=_("At least … messages"), required=False, min_value=0, max_value=1_000_000
+    )
+    max_messages = forms.IntegerField(
+        label=_("At most … messages"), required=False, min_value=0, max_value=1_000_000
+    )
+    metadata = forms.CharField(
+        label=_("Metadata"),
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": "plan=plus, priority=high"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.label_suffix = ""
+        people = [(str(user.pk), user.get_username()) for user in reviewers()]
+        self._choose("assignee", [("me", _("me")), ("none", _("nobody")), *people])
+        self._choose("tag", [(tag.name, tag.name) for tag in Tag.objects.all()])
+        for field in self.fields.values():
+            if isinstance(field, forms.DateField):
+                field.widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+    def _choose(self, name: str, choices: list[tuple[str, Any]]) -> None:
+        self.fields[name].choices = [("", _("any")), *choices]  # type: ignore[attr-defined]
+
+    def clean_metadata(self) -> dict[str, Any]:
+        """`key=value, key=value`; a value that is JSON (a number, true, null) is taken as such."""
+        wanted = {}
+        for pair in self.cleaned_data["metadata"].split(","):
+            key, equals, value = pair.partition("=")
+            if not pair.strip():
+                continue
+            if not equals or not key.strip():
+                raise forms.ValidationError(_("Write key=value."))
+            wanted[key.strip()] = _json_or_text(value.strip())
+        return wanted
+
+    def wanted(self, user: Any) -> Wanted:
+        """What a valid form asks for."""
+        data = self.cleaned_data
+        assignee = str(user.pk) if data["assignee"] == "me" else data["assignee"]
+        first, last = period(data["active"], timezone.localdate())
+        return Wanted(
+            resource=data["resource"],
+            status=data["status"],
+            priority=int(data["priority"]) if data["priority"] else None,
+            assignee=assignee,
+            tag=data["tag"],
+            active_from=_start(max(filter(None, (data["active_from"], first)), default=None)),
+            active_to=_end(min(filter(None, (data["active_to"], last)), default=None)),
+            created_from=_start(data["created_from"]),
+            created_to=_end(data["created_to"]),
+            notes=_choice(data["notes"], "yes"),
+            tool_errors=_choice(data["tool_errors"], "yes"),
+            working_memory=_choice(data["memory"], "yes"),
+            clone=_choice(data["origin"], "clone"),
+            min_messages=data["min_messages"],
+            max_messages=data["max_messages"],
+            metadata=data["metadata"],
+        )
+
+
+def period(name: str, today: date) -> tuple[date | None, date | None]:
+    """The first and the last day of a period; None where it has no end."""
+    if name == "last_month":
+        last = today.replace(day=1) - timedelta(days=1)
+        return last.replace(day=1), last
+    if name == "month":
+        return today.replace(day=1), None
+    if not name:
+        return None, None
+    return today - timedelta(days=0 if name == "today" else int(name) - 1), None
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        parsed = json_text.loads(value)
+    except InvalidInput:
+        return value
+    return value if isinstance(parsed, dict | list) else parsed
+
+
+def _shown(field: forms.Field, value: str) -> Any:
+    """How a value is called: a choice by its label."""
+    return dict(getattr(field, "choices", ())).get(value, value)
+
+
+def _choice(value: str, positive: str) -> bool | None:
+    return value == positive if value else None
+
+
+def _start(day: date | None) -> datetime | None:
+    return timezone.make_aware(datetime.combine(day, time())) if day else None
+
+
+def _end(day: date | None) -> datetime | None:
+    """The first moment that is too late."""
+    return _start(day + timedelta(days=1)) if day and day < date.max else None
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A condition of the list, and the address of the list without it."""
+
+    label: Any
+    value: Any
+    without: str
+
+
+class ThreadFilter(ListFilter):
+    """All of the form as one of Django's filters, so that Django knows its parameters."""
+
+    title = _("filters")
+    template = "admin/mastra_memory/thread/no_filter.html"
+    parameter_names = (*FilterForm.base_fields, "all")
+    """The names of the form's fields, and `all` for a list without a default view."""
+
+    def __init__(
+        self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: ModelAdmin
+    ) -> None:
+        super().__init__(request, params, model, model_admin)
+        self.user, self.query = request.user, request.GET
+        given = {}
+        for name in self.parameter_names:
+            if name in params:
+                value = params.pop(name)
+                given[name] = value[-1] if isinstance(value, list) else value
+        self.form = FilterForm(given)
+        self.used_parameters = {name: value for name, value in given.items() if value}
+
+    def has_output(self) -> bool:
+        """Always: an unused filter would not be asked at all."""
+        return True
+
+    @property
+    def chips(self) -> Sequence[Chip]:
+        """What the list is narrowed by, each with a way to drop it."""
+        return [
+            Chip(field.label, _shown(field, self.form.data[name]), self._without(name))
+            for name, field in self.form.fields.items()
+            if name != "by" and self.form.data.get(name)
+        ]
+
+    def _without(self, name: str) -> str:
+        kept = [(n, v) for n, v in self.query.items() if v and n not in (name, "p", "all")]
+        return "?" + (urlencode(kept) or "all=1")
+
+    def choices(self, changelist: Any) -> Iterator[Mapping[str, object]]:
+        """None: the page draws the form itself."""
+        return iter(())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Thread]) -> QuerySet[Thread]:
+        """The threads asked for; none while the form has a fault, which the page shows."""
+        if not self.form.is_valid():
+            return queryset.none()
+        wanted = self.form.wanted(self.user)
+        if masked_json(wanted.metadata, access.mask_of(self.user)) != wanted.metadata:
+            told = _("You cannot search for personal data that is masked for you.")
+            self.form.add_error("metadata", told)
+            return queryset.none()
+        return narrow(queryset, wanted)
+
+    def expected_parameters(self) -> list[str | None]:
+        """Return the query parameters of this filter."""
+        return [*self.parameter_names]

@@ -1,0 +1,283 @@
+"""The pages of one conversation, each with who may open it."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.admin import (
+    access,
+    attachments,
+    conversation,
+    exports,
+    message_editor,
+    review_actions,
+    saved_views,
+    sidebar,
+    team_statistics,
+    text_page,
+    working_memory_panel,
+)
+from mastra_memory.admin.base import MemoryAdmin, secured
+from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.params import read_integer
+from mastra_memory.admin.render_budget import RenderBudget
+from mastra_memory.content.redaction import mask_beginning
+from mastra_memory.exceptions import MastraMemoryError
+from mastra_memory.models import Thread, WorkingMemory
+from mastra_memory.review import notes, reviews
+
+TEMPLATES = "admin/mastra_memory/thread"
+
+
+class ThreadPages(MemoryAdmin):
+    """What a thread's admin shows beside the list."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Ours first: Django's last pattern takes every address for an id."""
+        view = self.admin_site.admin_view
+        own = [
+            # Before the others: its last part may be any id.
+            path(
+                "<path:object_id>/text/<slug:what>/<path:key>/",
+                self.text_view,
+                name="mastra_memory_thread_text",
+            ),
+            path("team/", self.team_view, name="mastra_memory_thread_team"),
+            path("views/", self.views_view, name="mastra_memory_thread_views"),
+            path("exports/", self.exports_view, name="mastra_memory_thread_exports"),
+            path("exports/<int:pk>/", self.export_view, name="mastra_memory_thread_export"),
+            path(
+                "<path:object_id>/export/",
+                self.export_thread_view,
+                name="mastra_memory_thread_export_one",
+            ),
+            path("next/", self.next_view, name="mastra_memory_thread_next"),
+            path("<path:object_id>/do/<slug:verb>/", self.do_view, name="mastra_memory_thread_do"),
+            path(
+                "<path:object_id>/edit/<slug:what>/",
+                self.edit_view,
+                name="mastra_memory_thread_edit",
+            ),
+            path(
+                "<path:object_id>/memory/<int:pk>/",
+                self.memory_view,
+                name="mastra_memory_thread_memory",
+            ),
+            path(
+                "<path:object_id>/file/<int:sequence>/<int:index>/",
+                self.file_view,
+                name="mastra_memory_thread_file",
+            ),
+            path("<path:object_id>/here/", self.here_view, name="mastra_memory_thread_here"),
+            path("<path:object_id>/print/", self.print_view, name="mastra_memory_thread_print"),
+        ]
+        for pattern in own:
+            pattern.callback = secured(view(pattern.callback))
+        return [*own, *super().get_urls()]
+
+    def _thread(self, request: HttpRequest, object_id: str) -> Thread:
+        """The thread, if this person may see it; 404 tells nothing about any other."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        thread = access.visible_threads(request).filter(pk=unquote(object_id)).first()
+        if thread is None:
+            raise Http404
+        return thread
+
+    def _page(
+        self, request: HttpRequest, thread: Thread | None, template: str, **context: Any
+    ) -> TemplateResponse:
+        title = context.pop("title", None)
+        mask = access.mask_of(request.user)
+        if thread is not None:
+            title = title or harmless(mask_beginning(thread.title, mask, 200)) or thread.pk
+            context |= {"thread": thread, "thread_path": quote(thread.pk)}
+        rights = {
+            "can_review": access.may(request.user, "review_thread"),
+            "can_edit": access.may(request.user, "edit_transcript"),
+            "can_export": access.may(request.user, "export_thread"),
+            "can_delete": self.has_delete_permission(request),
+            "sees_all": access.may(request.user, "view_personal_data"),
+        }
+        whole = {
+            **self.admin_site.each_context(request),
+            "is_nav_sidebar_enabled": False,
+            "opts": self.opts,
+            "title": title,
+            **rights,
+            **context,
+        }
+        return TemplateResponse(request, f"{TEMPLATES}/{template}.html", whole)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """The conversation, read as a conversation."""
+        thread = self._thread(request, object_id)
+        mask = access.mask_of(request.user)
+        all_notes = notes.list_notes(thread.pk, mask=lambda text: harmless(mask(text)))
+        budget = RenderBudget()
+        timeline = conversation.read(request, thread, all_notes, budget)
+        if "part" in request.GET:
+            return self._page(request, thread, "part", timeline=timeline)
+        panels = sidebar.panels(request, thread, all_notes, budget)
+        response = self._page(request, thread, "conversation", timeline=timeline, **panels)
+        newest = timeline.newest_message
+        seen = newest.created_at if newest else None
+        notes.visit(thread.pk, request.user, read_up_to=seen)
+        return response.render()
+
+    def do_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponseBase:
+        """One deed of the page's forms; then the page again, or the next conversation."""
+        thread = self._thread(request, object_id)
+        if verb not in review_actions.DEEDS or request.method != "POST":
+            raise Http404
+        try:
+            told = review_actions.do(request, thread, verb)
+        except MastraMemoryError as error:
+            messages.error(request, str(error))
+        else:
+            if told:
+                messages.success(request, told)
+            if request.POST.get("then") == "next":
+                return _as_whole_page(request, self._to_next(request, thread.pk))
+        target = getattr(request, "go_to_thread", None)
+        if target:
+            return HttpResponseRedirect(conversation.address(target))
+        return HttpResponseRedirect(conversation.address(thread.pk, at=request.POST.get("at", "")))
+
+    def next_view(self, request: HttpRequest) -> HttpResponseBase:
+        """The next conversation of one's own queue, or (`?free`) the next that is nobody's."""
+        return self._to_next(request, request.GET.get("after"), free="free" in request.GET)
+
+    def _to_next(
+        self, request: HttpRequest, current: str | None, *, free: bool = False
+    ) -> HttpResponseRedirect:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        threads = access.visible_threads(request)
+        if free:
+            found = reviews.find_unassigned(threads, skip=[current] if current else [])
+        else:
+            found = reviews.next_of(reviews.queue_of(request.user, threads), current)
+        if found is None:
+            messages.info(request, review_actions.nothing_left(free=free))
+            return HttpResponseRedirect(saved_views.list_address(all="1"))
+        return HttpResponseRedirect(conversation.address(found))
+
+    def here_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Say that one is here; hear who else is, and what they changed or wrote."""
+        thread = self._thread(request, object_id)
+        notes.visit(thread.pk, request.user)
+        review = reviews.get_review(thread.pk)
+        known, newest = request.GET.get("version", ""), read_integer(request.GET.get("notes"))
+        return self._page(
+            request,
+            thread,
+            "here",
+            others_here=notes.others_here(thread.pk, request.user),
+            changed_by=review.changed_by if known != str(review.version) else None,
+            new_notes=notes.count_after(thread.pk, newest) if newest is not None else 0,
+        )
+
+    def edit_view(self, request: HttpRequest, object_id: str, what: str) -> HttpResponseBase:
+        """The editor of title, metadata or a message's text."""
+        thread = self._thread(request, object_id)
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        outcome = message_editor.handle(request, thread, what)
+        if outcome is None:
+            refused = self._page(request, thread, "masked", crumb=_("Edit"))
+            refused.status_code = 403
+            return refused
+        if isinstance(outcome, str):
+            messages.success(request, _("Saved. You can take this back under History."))
+            return HttpResponseRedirect(conversation.address(thread.pk, at=outcome))
+        return self._page(request, thread, "edit", crumb=outcome["heading"], **outcome)
+
+    def memory_view(self, request: HttpRequest, object_id: str, pk: int) -> HttpResponseBase:
+        """Save or restore a working memory of the thread or its resource."""
+        thread = self._thread(request, object_id)
+        row = WorkingMemory.objects.filter(pk=pk, resource_id=thread.resource_id).first()
+        if row is None or row.thread_id not in (None, thread.pk) or request.method != "POST":
+            raise Http404
+        back = conversation.address(thread.pk)
+        if "preview" in request.POST:
+            shown = working_memory_panel.preview(request, row, back=back)
+            return self._page(request, thread, "memory_edit", crumb=_("Working memory"), **shown)
+        return working_memory_panel.change(request, row, back=back)
+
+    def file_view(
+        self, request: HttpRequest, object_id: str, sequence: int, index: int
+    ) -> HttpResponseBase:
+        """A file that a message holds."""
+        return attachments.answer(request, self._thread(request, object_id), sequence, index)
+
+    def text_view(
+        self, request: HttpRequest, object_id: str, what: str, key: str
+    ) -> HttpResponseBase:
+        """All of a long text as plain text, for those who may see the conversation."""
+        thread = self._thread(request, object_id)
+        shown = text_page.read(request, thread, what, unquote(key))
+        return self._page(request, thread, "text", crumb=shown["heading"], **shown)
+
+    def print_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """The conversation on paper."""
+        thread = self._thread(request, object_id)
+        if not access.may(request.user, "export_thread"):
+            raise PermissionDenied
+        printed = conversation.whole(request, thread)
+        return self._page(request, thread, "print", crumb=_("Print"), **printed)
+
+    def exports_view(self, request: HttpRequest) -> HttpResponseBase:
+        """One's own exports, with their progress."""
+        if not access.may(request.user, "export_thread"):
+            raise PermissionDenied
+        if request.method == "POST":
+            return exports.begin_again(request)
+        context = exports.context(request)
+        template = "_exports" if "part" in request.GET else "exports"
+        return self._page(request, None, template, title=_("Exports"), **context)
+
+    def export_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
+        """The file of one export."""
+        if not access.may(request.user, "export_thread"):
+            raise PermissionDenied
+        return exports.download(request, pk)
+
+    def export_thread_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """One conversation as a file."""
+        thread = self._thread(request, object_id)
+        if request.method != "POST":
+            raise Http404
+        return exports.start(request, [thread.pk], request.POST.get("format", ""))
+
+    def team_view(self, request: HttpRequest) -> HttpResponseBase:
+        """What the team did, in pictures."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        figures = team_statistics.figures_of(request)
+        return self._page(request, None, "team", title=_("Team"), **figures)
+
+    def views_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Save, delete or choose a view of the list."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return saved_views.change(request)
+
+
+def _as_whole_page(request: HttpRequest, response: HttpResponseRedirect) -> HttpResponseBase:
+    """A redirect that a script, which else would take a part of the answer, follows as a page."""
+    if "HX-Request" not in request.headers:
+        return response
+    return HttpResponse(headers={"HX-Redirect": response.url})

@@ -1,0 +1,1 @@
+"""What is inside a message: parts, tool calls, text and tokens."""

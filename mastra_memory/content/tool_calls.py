@@ -1,0 +1,142 @@
+"""Tool calls inside message content: join a call and its result, leave out what never ended."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from mastra_memory.content.parts import Content
+from mastra_memory.options import merge
+
+RANK = {
+    "partial-call": 0,
+    "call": 1,
+    "approval-requested": 2,
+    "approval-responded": 3,
+    "result": 4,
+    "output-error": 4,
+    "output-denied": 4,
+}
+ENDED = 4
+_KIND = "tool-invocation"
+
+
+def may_have_calls(content_json: str) -> bool:
+    """False for content that surely has no tool call; cheap, nothing is parsed."""
+    return _KIND in content_json
+
+
+def invocations(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Every tool call of the content with the place of its part."""
+    for place, part in enumerate(content.get("parts", ())):
+        found = part.get("toolInvocation") if part.get("type") == _KIND else None
+        if isinstance(found, dict):
+            yield place, found
+
+
+def rank(invocation: Mapping[str, Any]) -> int:
+    """How far a call has come; from `ENDED` on it has a result, an error or a refusal."""
+    return RANK.get(str(invocation.get("state")), 0)
+
+
+def ended_ids(content: Mapping[str, Any]) -> set[str]:
+    """The ids of the calls whose outcome the content tells."""
+    return {_id(call) for _, call in invocations(content) if rank(call) >= ENDED}
+
+
+def open_ids(content: Mapping[str, Any]) -> set[str]:
+    """The ids of the calls that wait for an outcome."""
+    return {_id(call) for _, call in invocations(content) if rank(call) < ENDED}
+
+
+def _id(invocation: Mapping[str, Any]) -> str:
+    return str(invocation.get("toolCallId"))
+
+
+def joined(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """One call as told twice: the later word counts, but arguments stay, and nothing goes back."""
+    if rank(new) < rank(old):
+        old, new = new, old
+    both = {**old, **new}
+    for key in ("args", "rawInput", "toolName"):
+        if not new.get(key) and old.get(key):
+            both[key] = old[key]
+    return both
+
+
+def _joined_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a call told twice; what libraries noted beside it is kept from both."""
+    both = {**old, **new, "toolInvocation": joined(old["toolInvocation"], new["toolInvocation"])}
+    before, after = old.get("providerMetadata"), new.get("providerMetadata")
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        both["providerMetadata"] = merge(before, after)
+    return both
+
+
+def updated(old: Content, new: Content) -> Content:
+    """A message as it is sent again: its calls keep what only the stored ones know."""
+    known = {_id(call): old["parts"][place] for place, call in invocations(old)}
+    parts = list(new["parts"])
+    for place, call in invocations(new):
+        if _id(call) in known:
+            parts[place] = _joined_parts(known[_id(call)], parts[place])
+    return {**new, "parts": parts}
+
+
+def folded(contents: Sequence[Content | None]) -> list[Content | None]:
+    """The messages of a conversation, each result inside its call's part.
+
+    A result that came in a later message moves to the first message with its call; a message that
+    held nothing else becomes None. A call that has ended is left alone: some providers use an id
+    again.
+    """
+    result = list(contents)
+    open_at: dict[str, tuple[int, int]] = {}
+    for index, content in enumerate(contents):
+        taken: set[int] = set()
+        for place, call in invocations(content or {}):
+            if (home := open_at.get(_id(call))) and home[0] != index:
+                whole = _put(result, home, (content or {})["parts"][place])
+                taken.add(place)
+                if rank(whole["toolInvocation"]) >= ENDED:
+                    del open_at[_id(call)]
+            elif rank(call) < ENDED:
+                open_at[_id(call)] = (index, place)
+        if taken:
+            result[index] = _without(content or {}, taken)
+    return result
+
+
+def _put(
+    contents: list[Content | None], home: tuple[int, int], part: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Join a part to the one at message and place `home`; the joined part."""
+    index, place = home
+    target = contents[index]
+    assert target is not None
+    parts = list(target["parts"])
+    parts[place] = _joined_parts(parts[place], part)
+    contents[index] = {**target, "parts": parts}
+    return parts[place]
+
+
+def _without(content: Content, places: Collection[int]) -> Content | None:
+    parts = [part for place, part in enumerate(content["parts"]) if place not in places]
+    says_something = any(part.get("type") != "step-start" for part in parts)
+    return {**content, "parts": parts} if says_something else None
+
+
+def without_open_calls(content: Content, answered: Collection[str] = ()) -> Content | None:
+    """The content without calls that have no outcome, except the `answered`; None for nothing."""
+    places = {
+        place
+        for place, call in invocations(content)
+        if rank(call) < ENDED and _id(call) not in answered
+    }
+    return _without(content, places) if places else content
+
+
+def lone_results(role: str, content: Mapping[str, Any]) -> set[str]:
+    """The ids of results whose calls are in an earlier message.
+
+    An assistant's message holds its calls itself; any other role can only bring results.
+    """
+    return set() if role == "assistant" else ended_ids(content)

@@ -1,0 +1,1 @@
+"""Helpers for SQL, JSON text, times and ids that the database can store."""

@@ -1,0 +1,92 @@
+"""The order in which locks are taken, and the retry of what PostgreSQL rolls back nevertheless.
+
+Two transactions that take the same locks in different orders end in a deadlock. Every writer of
+this app therefore takes its locks in this order, and within one step in ascending order of ids
+(ids have the collation "C", so that Python and PostgreSQL sort them alike):
+
+1. Threads. A writer that changes messages locks all their threads first: those that the messages
+   go to and those that they come from (`FOR NO KEY UPDATE`; cloning reads with `FOR SHARE`).
+   Deleting or transferring a thread takes the stronger lock of the statement itself, one thread at
+   a time. A writer that only refers to threads by foreign keys, like a review, locks them
+   `FOR KEY SHARE` if there are several.
+2. Reviews, tags, notes and scores of those threads.
+3. Working memory: the thread's, then the resource's; then observational records.
+4. Messages. Once their threads are locked, nobody else writes them. New ones are inserted in the
+   order of their ids, since two inserts of one id wait for each other too.
+5. Embedding requests, then vectors. What follows a message by trigger or by a cascading delete is
+   locked here.
+
+Workers come from the other end, from requests or from messages. They never wait for a row: they
+lock with `SKIP LOCKED` and leave for later what somebody else is writing.
+
+Importers lock the threads that exist first, in the same order, and then insert what is missing.
+
+No order covers the transactions of a host project around several calls, or the isolation levels
+REPEATABLE READ and SERIALIZABLE. There PostgreSQL rolls a transaction back, and `retry_conflicts`
+runs it again.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Literal, ParamSpec, TypeVar
+
+from django.db import OperationalError, connection
+
+from mastra_memory.db import sql
+from mastra_memory.exceptions import ConcurrentUpdate
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CONFLICT_STATES = frozenset({"40001", "40P01"})
+"""SQLSTATEs of transactions that can be run again: serialization failure, deadlock."""
+MAX_ATTEMPTS = 8
+FIRST_DELAY_SECONDS = 0.02
+"""Upper bound of the random delay before the second attempt; it doubles with each attempt."""
+
+Strength = Literal["NO KEY UPDATE", "KEY SHARE"]
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Return whether the transaction was rolled back in favour of another one."""
+    if isinstance(error, ConcurrentUpdate):
+        return True
+    return getattr(error.__cause__, "sqlstate", None) in CONFLICT_STATES
+
+
+def retry_conflicts(function: Callable[P, R]) -> Callable[P, R]:
+    """Run the function again when PostgreSQL rolls it back because of concurrent transactions.
+
+    The function must open its transaction itself, and its arguments must not be iterators. Inside
+    a transaction of the caller only the caller can start again: the conflict is then raised at
+    once, as `ConcurrentUpdate`. The same is raised after `MAX_ATTEMPTS`.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        attempt = 1
+        while True:
+            try:
+                return function(*args, **kwargs)
+            except (OperationalError, ConcurrentUpdate) as error:
+                if not is_conflict(error):
+                    raise
+                if connection.in_atomic_block or attempt == MAX_ATTEMPTS:
+                    raise ConcurrentUpdate from error
+            # Random, so that the transactions do not meet again at once.
+            time.sleep(random.uniform(0, FIRST_DELAY_SECONDS * 2 ** (attempt - 1)))
+            attempt += 1
+
+    return call
+
+
+def lock_threads(thread_ids: Iterable[str], strength: Strength = "NO KEY UPDATE") -> dict[str, str]:
+    """Lock the threads in the order of their ids; return the resource of each that exists."""
+    found = sql.rows(
+        f"""SELECT id, resource_id FROM mastra_memory_thread WHERE id = ANY(%s)
+        ORDER BY id FOR {strength}""",
+        [list(set(thread_ids))],
+    )
+    return dict(found)

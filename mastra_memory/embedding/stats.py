@@ -1,0 +1,124 @@
+"""What vectors there are, of which models, and what is missing; getting rid of a model."""
+
+import time
+from dataclasses import dataclass
+
+from mastra_memory import conf
+from mastra_memory.db import sql
+from mastra_memory.embedding.queue import EMBEDDABLE
+from mastra_memory.embedding.vector_index import TABLE, VectorIndex
+
+DROP_BATCH = 5_000
+"""Vectors that are deleted at a time, so that nobody waits."""
+LOCKED_ROWS_DELAY = 0.1
+"""Seconds before rows are tried again that other transactions have locked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stock:
+    """The vectors of one model and length."""
+
+    model: str
+    dimensions: int
+    messages: int
+    vectors: int
+    index_ready: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What one model still has to do."""
+
+    model: str
+    pending: int
+    failed: int
+    last_error: str
+
+
+def stock() -> list[Stock]:
+    """Every model and length that has vectors, the model in use first."""
+    found = sql.rows(
+        f"""SELECT model, dimensions, count(DISTINCT message_id), count(*) FROM {TABLE}
+        GROUP BY model, dimensions ORDER BY model <> %s, model, dimensions""",
+        [conf.app_settings().EMBEDDER],
+    )
+    return [
+        Stock(
+            model=model,
+            dimensions=dimensions,
+            messages=messages,
+            vectors=vectors,
+            index_ready=VectorIndex.of(model, dimensions).is_ready(),
+        )
+        for model, dimensions, messages, vectors in found
+    ]
+
+
+def backlog() -> list[Backlog]:
+    """Every model that has something to do or has given something up."""
+    found = sql.rows(
+        """SELECT model, count(*) FILTER (WHERE failed_at IS NULL), count(failed_at),
+            coalesce(max(error), '') FROM mastra_memory_embeddingrequest
+        GROUP BY model ORDER BY model"""
+    )
+    return [
+        Backlog(model=model, pending=pending, failed=failed, last_error=error)
+        for model, pending, failed, error in found
+    ]
+
+
+def count_never_asked() -> int:
+    """Messages with a text that nobody wanted embedded so far."""
+    found = sql.row(
+        f"""SELECT count(*) FROM mastra_memory_message m WHERE {EMBEDDABLE}
+        AND NOT EXISTS (SELECT 1 FROM {TABLE} e WHERE e.message_id = m.id)
+        AND NOT EXISTS (SELECT 1 FROM mastra_memory_embeddingrequest r
+            WHERE r.message_id = m.id)"""
+    )
+    return found[0] if found else 0
+
+
+def lengths() -> dict[str, list[int]]:
+    """The lengths of the stored vectors of each model, by skipping through an index.
+
+    Quick even where there are millions: it reads one entry for each model and length.
+    """
+    found = sql.rows(
+        f"""WITH RECURSIVE kinds AS (
+            (SELECT model, dimensions FROM {TABLE} ORDER BY model, dimensions LIMIT 1)
+            UNION ALL
+            SELECT next.* FROM kinds k CROSS JOIN LATERAL (
+                SELECT e.model, e.dimensions FROM {TABLE} e
+                WHERE (e.model, e.dimensions) > (k.model, k.dimensions)
+                ORDER BY e.model, e.dimensions LIMIT 1) next)
+        SELECT model, array_agg(dimensions) FROM kinds GROUP BY model"""
+    )
+    return {model: sorted(dimensions) for model, dimensions in found}
+
+
+def drop_model(model: str) -> int:
+    """Delete everything of a model: requests, indexes, vectors. Returns how many vectors.
+
+    Must not be called inside a transaction: indexes go while others read and write.
+    """
+    for dimensions in lengths().get(model, []):
+        VectorIndex.of(model, dimensions).drop()
+    _delete_rows("mastra_memory_embeddingrequest", model)
+    return _delete_rows(TABLE, model)
+
+
+def _delete_rows(table: str, model: str) -> int:
+    """Delete the model's rows in batches, waiting for none that another transaction has locked."""
+    total = 0
+    while True:
+        deleted = sql.execute(
+            f"""DELETE FROM {table} WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM {table} WHERE model = %s LIMIT %s FOR UPDATE SKIP LOCKED))""",
+            [model, DROP_BATCH],
+        )
+        total += deleted
+        if deleted == 0:
+            remaining = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE model = %s)"
+            if sql.rows(remaining, [model]) == [(False,)]:
+                return total
+            time.sleep(LOCKED_ROWS_DELAY)

@@ -1,0 +1,61 @@
+"""Foreign JSON read without surprises: each function answers for every value there is."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from mastra_memory.db import json_text, times
+from mastra_memory.exceptions import InvalidInput
+
+
+def text(value: Any) -> str:
+    """The text, `""` for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of the list, nothing for anything else."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def moment(value: Any) -> datetime | None:
+    """The moment that ISO text or epoch seconds name, None for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = value * 1000
+    try:
+        return times.parse(value)
+    except ValueError:
+        return None
+
+
+def present(**values: Any) -> dict[str, Any]:
+    """The values that say something."""
+    return {key: value for key, value in values.items() if value not in (None, "", [], {})}
+
+
+def json_or_none(value: str) -> Any:
+    """What the text says as JSON, None when it is none."""
+    try:
+        return json_text.loads(value)
+    except InvalidInput:
+        return None
+
+
+def whole_or_none(value: Any) -> int | None:
+    """The whole number, None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def whole(value: Any) -> int:
+    """The whole number, 0 for anything else."""
+    return whole_or_none(value) or 0
+
+
+def texts(value: Any) -> list[str]:
+    """The texts of the list, nothing for anything else."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -1,0 +1,166 @@
+"""One conversation while it is read: times only grow, and tool results find their calls."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from mastra_memory.content import parts
+from mastra_memory.db import times
+from mastra_memory.importers.records import (
+    ImportedMessage,
+    ImportedThread,
+    Item,
+    LeftOut,
+    derived_id,
+)
+
+NOT_STORED = frozenset({"system", "developer"})
+"""Roles of instructions, which are not part of a conversation."""
+
+_TICK = timedelta(milliseconds=1)
+_LAST = times.to_milliseconds(datetime.max)
+
+
+@dataclass(slots=True)
+class _Turn:
+    role: str
+    parts: list[dict[str, Any]]
+    moment: datetime
+    metadata: Mapping[str, Any]
+    where: str
+
+
+@dataclass(slots=True)
+class _Call:
+    invocation: dict[str, Any]
+    turn: _Turn
+    answers: list[Any] = field(default_factory=list)
+
+
+class Transcript:
+    """Collects the turns of one conversation and yields what is to be stored."""
+
+    def __init__(self, thread_id: str, resource_id: str, start: datetime, where: str) -> None:
+        """`start` is the time of a first turn that names none itself."""
+        self.thread_id = thread_id
+        self.resource_id = resource_id
+        self.where = where
+        self._start = start
+        self._turns: dict[str, _Turn] = {}
+        self._calls: list[_Call] = []
+        self.left_out: list[LeftOut] = []
+
+    def add(
+        self,
+        key: str,
+        role: str,
+        content: Sequence[dict[str, Any]],
+        *,
+        moment: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        where: str = "",
+    ) -> None:
+        """One more turn. `key` makes its id; one without a time comes right after the last one.
+
+        A turn that claims to be earlier than the one before gets that one's time.
+        """
+        if self._turns:
+            moment = max(moment or _next(self.last_moment), self.last_moment)
+        turn = _Turn(role, list(content), moment or self._start, metadata or {}, where)
+        self._turns[key] = turn
+        for part in turn.parts:
+            if "toolInvocation" in part:
+                self._calls.append(_Call(part["toolInvocation"], turn))
+
+    def answer(
+        self,
+        result: Any,
+        *,
+        call_id: str = "",
+        tool: str = "",
+        failed: bool = False,
+        further: Sequence[dict[str, Any]] = (),
+    ) -> bool:
+        """Give a call its result: the call of this id, else the newest open one of this tool.
+
+        `further` parts (an image that a tool made) join the call's message. Several results of one
+        call become a list. False when there is no such call.
+        """
+        call = self._find_call(call_id, tool)
+        if call is None:
+            return False
+        call.answers.append(result)
+        whole = call.answers[0] if len(call.answers) == 1 else list(call.answers)
+        parts.finish_call(call.invocation, whole, failed=failed)
+        call.turn.parts.extend(further)
+        return True
+
+    def _find_call(self, call_id: str, tool: str) -> _Call | None:
+        newest = reversed(self._calls)
+        if call_id:
+            return next((c for c in newest if c.invocation["toolCallId"] == call_id), None)
+        named = [c for c in newest if not tool or _same_tool(c.invocation["toolName"], tool)]
+        return next((call for call in named if not call.answers), named[0] if named else None)
+
+    def leave_out(self, left_out: LeftOut) -> None:
+        """Remember a turn that is not stored by itself."""
+        self.left_out.append(left_out)
+
+    @property
+    def last_moment(self) -> datetime:
+        """The time of the last turn, or of the start."""
+        return next(reversed(self._turns.values())).moment if self._turns else self._start
+
+    def moment_of(self, key: str) -> datetime | None:
+        """The time of a turn, None when there is no such turn."""
+        return self._turns[key].moment if key in self._turns else None
+
+    def items(
+        self,
+        *,
+        title: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        clone_source_id: str | None = None,
+        created_at: datetime | None = None,
+        updated_at: datetime | None = None,
+        copied: frozenset[str] = frozenset(),
+    ) -> Iterator[Item]:
+        """The thread, its messages, and what was left out. Turns in `copied` count as copies."""
+        yield ImportedThread(
+            id=self.thread_id,
+            resource_id=self.resource_id,
+            title=title,
+            title_source="manual" if title else "",
+            metadata=metadata,
+            clone_source_id=clone_source_id,
+            created_at=created_at or self._start,
+            updated_at=max(updated_at or self.last_moment, self.last_moment),
+            where=self.where,
+        )
+        for key, turn in self._turns.items():
+            yield ImportedMessage(
+                id=self.message_id(key),
+                thread_id=self.thread_id,
+                resource_id=self.resource_id,
+                role=turn.role,
+                content=parts.made_of(turn.parts, turn.metadata),
+                created_at=turn.moment,
+                is_copy=key in copied,
+                where=turn.where or self.where,
+            )
+        yield from self.left_out
+
+    def message_id(self, key: str) -> str:
+        """The id of a turn, the same at every import."""
+        return derived_id(self.thread_id, key)
+
+
+def _next(moment: datetime) -> datetime:
+    """A tick later, as long as there is time left."""
+    return min(moment, _LAST - _TICK) + _TICK
+
+
+def _same_tool(called: str, answering: str) -> bool:
+    """`browser` answers for `browser.search`."""
+    return called == answering or called.startswith(answering + ".")

@@ -1,0 +1,164 @@
+"""Items checked, cleaned and brought into the form in which they are stored."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from mastra_memory.content import parts
+from mastra_memory.db import json_text
+from mastra_memory.db.identifiers import check_id
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.importers.records import (
+    ImportedMessage,
+    ImportedRecord,
+    ImportedThread,
+    ImportedWorkingMemory,
+    Item,
+    LeftOut,
+    Outcome,
+    Remark,
+    Storable,
+    kind_of,
+)
+from mastra_memory.models import Message, ObservationalRecord, ObservationChunk, Scope, Thread
+
+_TITLE_SOURCES = frozenset(Thread.TitleSource.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An item that can be stored."""
+
+    item: Storable
+    """With ids and texts as the database can hold them."""
+    json: str = ""
+    """A message's content or a thread's metadata, as JSON."""
+    text: str = ""
+    """What a person would read of a message."""
+    record: ObservationalRecord | None = None
+    chunks: Sequence[ObservationChunk] = ()
+
+    @property
+    def weight(self) -> int:
+        """Its size, roughly."""
+        return len(self.json) + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a row."""
+
+    row: Row
+    outcome: Outcome
+    reason: str = ""
+    """Why it is refused, in words that many may share."""
+    detail: str = ""
+
+
+Entry = Row | LeftOut | Remark
+
+
+def prepare(items: Iterable[Item]) -> Iterator[Entry]:
+    """Rows of the items; what cannot be stored is left out."""
+    for item in items:
+        if isinstance(item, LeftOut | Remark):
+            yield item
+            continue
+        try:
+            yield prepared(item)
+        except InvalidInput as error:
+            yield LeftOut(kind_of(item), "refused", item.where, str(error))
+
+
+def prepared(item: Storable) -> Row:
+    """The row of an item. Raises `InvalidInput` for what cannot be stored."""
+    match item:
+        case ImportedMessage():
+            return _message(item)
+        case ImportedThread():
+            return _thread(item)
+        case ImportedWorkingMemory():
+            return _working_memory(item)
+        case ImportedRecord():
+            return _record(item)
+
+
+def _thread(item: ImportedThread) -> Row:
+    source = item.clone_source_id
+    clean = replace(
+        item,
+        id=check_id(item.id, "id"),
+        resource_id=check_id(item.resource_id, "resourceId"),
+        title=json_text.clean_text(item.title),
+        title_source=item.title_source if item.title_source in _TITLE_SOURCES else "manual",
+        clone_source_id=None if source is None else check_id(source, "cloneSourceId"),
+    )
+    return Row(clean, "" if item.metadata is None else json_text.dumps(item.metadata))
+
+
+def _message(item: ImportedMessage) -> Row:
+    if item.role not in Message.Role.values:
+        raise InvalidInput(f"unknown role {item.role[:40]}")
+    parts.normalise({"content": item.content})
+    clean = replace(
+        item,
+        id=check_id(item.id, "id"),
+        thread_id=check_id(item.thread_id, "threadId"),
+        resource_id=check_id(item.resource_id, "resourceId"),
+        type=json_text.clean_text(item.type),
+    )
+    text = json_text.clean_text(parts.text_of(item.content))
+    return Row(clean, json_text.dumps(item.content), text)
+
+
+def _working_memory(item: ImportedWorkingMemory) -> Row:
+    thread_id = item.thread_id
+    clean = replace(
+        item,
+        resource_id=check_id(item.resource_id, "resourceId"),
+        thread_id=None if thread_id is None else check_id(thread_id, "threadId"),
+        content=json_text.clean_text(item.content),
+    )
+    return Row(clean, text=clean.content)
+
+
+def _record(item: ImportedRecord) -> Row:
+    thread_id = item.thread_id
+    record = ObservationalRecord(
+        id=check_id(item.id, "id"),
+        scope=Scope.RESOURCE if thread_id is None else Scope.THREAD,
+        thread_id=None if thread_id is None else check_id(thread_id, "threadId"),
+        resource_id=check_id(item.resource_id, "resourceId"),
+        generation_count=item.generation_count,
+        **checked(ObservationalRecord, item.values),
+    )
+    chunks = [
+        ObservationChunk(record=record, position=place, **checked(ObservationChunk, chunk))
+        for place, chunk in enumerate(item.chunks)
+    ]
+    for chunk in chunks:
+        check_id(chunk.id, "chunk id")
+    return Row(item, text=record.active_observations, record=record, chunks=chunks)
+
+
+def checked(model: type[models.Model], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as the model's fields take them. Raises `InvalidInput` naming the first fault."""
+    return {name: _checked(model._meta.get_field(name), value) for name, value in values.items()}
+
+
+def _checked(field: Any, value: Any) -> Any:
+    if value is None and not field.null:
+        raise InvalidInput(f"{field.name} is missing")
+    if isinstance(field, models.TextField | models.CharField) and not isinstance(value, str):
+        raise InvalidInput(f"{field.name} is no text")
+    try:
+        value = field.to_python(json_text.clean(value))
+        field.run_validators(value)
+    except (ValidationError, OverflowError):
+        raise InvalidInput(f"{field.name} has a value that does not fit") from None
+    if field.choices and value not in dict(field.flatchoices):
+        raise InvalidInput(f"{field.name} is none of its choices")
+    return value

@@ -1,0 +1,68 @@
+"""The title in what a model answered, without all that models put around it."""
+
+import re
+import unicodedata
+
+from mastra_memory.content import graphemes
+
+LENGTH = 80
+
+_THOUGHTS = re.compile(r"<(think|thinking|reasoning)\b[^>]*>.*?(?:</\1>|\Z)", re.I | re.S)
+_STRAY = re.compile(r"^.*</(?:think|thinking|reasoning)>", re.I | re.S)
+_PREFIX = re.compile(
+    r"^(?:(?:here(?: is|'s|’s) )?(?:the |a |your |suggested |conversation |chat |thread )*title"
+    r"(?: for (?:the|this|your) (?:conversation|chat|thread))?"
+    r"(?:(?: is)?\s*[:：–-]| is(?= [\"“‘«']))"
+    r"|the user (?:wants|would like|is asking|asks|needs)(?: (?:to|for|about|how to|help with))*\b"
+    r"|[#>*•-]+\s)\s*",
+    re.I,
+)
+_MARKDOWN = re.compile(r"(\*\*|__|`)(.+?)\1")
+_QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "»«", "「」", "『』", "()", "[]")
+
+
+def clean_title(answer: str) -> str:
+    """The title in a model's answer: no thoughts, quotes, prefixes or line breaks, not too long."""
+    text = _STRAY.sub("", _THOUGHTS.sub("", answer))
+    lines = [line for line in map(_seen, text.splitlines()) if _says_something(line)]
+    if len(lines) > 1 and (lines[0].endswith(":") or lines[0].strip("#* ").lower() == "title"):
+        lines = lines[1:]
+    title = re.sub(r"\s+", " ", lines[0]) if lines else ""
+    while (bare := _bare(title)) != title:
+        title = bare
+    title = title.rstrip(" .。") if not title.endswith("..") else title
+    return shortened(title[:1].upper() + title[1:], LENGTH)
+
+
+def _seen(line: str) -> str:
+    """The line without characters that nobody sees or that turn the direction of others."""
+    kept = (c for c in line if c in "\t\u200c\u200d" or unicodedata.category(c) not in ("Cc", "Cf"))
+    return "".join(kept).strip()
+
+
+def _says_something(line: str) -> bool:
+    """Whether a line has a letter, a digit or a picture, and does not just fence the others."""
+    return not line.startswith("```") and any(
+        unicodedata.category(c)[0] in "LN" or unicodedata.category(c) == "So" for c in line
+    )
+
+
+def _bare(title: str) -> str:
+    title = _PREFIX.sub("", _MARKDOWN.sub(r"\2", title)).strip()
+    for pair in _QUOTES:
+        opening, closing = pair[0], pair[1]
+        inner = title[1:-1]
+        quoted = len(title) > 1 and title[0] == opening and title[-1] == closing
+        if quoted and opening not in inner and closing not in inner:
+            return inner.strip()
+    return title
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return the text, cut between words or else between characters to at most `limit`."""
+    if len(text) <= limit:
+        return text
+    end = graphemes.last_boundary(text, limit - 1)
+    head, blank, _ = text[:end].rpartition(" ")
+    kept = head if blank and len(head) > limit // 2 else text[:end]
+    return kept.rstrip(" .,;:") + "…"

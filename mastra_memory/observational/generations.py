@@ -1,0 +1,161 @@
+"""Records: the head of a lineage, its history, and what becomes of both when a thread is copied."""
+
+import re
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Prefetch, QuerySet
+
+from mastra_memory.db import times
+from mastra_memory.exceptions import InvalidInput
+from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
+from mastra_memory.models.fields import new_id
+from mastra_memory.models.observational_record import ObservationalRecordQuerySet
+from mastra_memory.options import merge
+
+_RANGE = re.compile(r'range="([^":]+):([^":]+)"')
+
+
+def records_of(
+    scope: str, *, thread_id: str | None, resource_id: str | None
+) -> QuerySet[ObservationalRecord]:
+    """All generations of a thread, or in resource scope of a resource."""
+    records = _with_chunks(ObservationalRecord.objects.all())
+    if scope == Scope.THREAD:
+        return records.about_thread(thread_id) if thread_id else records.none()
+    return records.about_resource(resource_id) if resource_id else records.none()
+
+
+def _with_chunks(records: ObservationalRecordQuerySet) -> ObservationalRecordQuerySet:
+    in_order = ObservationChunk.objects.order_by("position")
+    return records.prefetch_related(Prefetch("chunks", in_order))
+
+
+def find_head(
+    scope: str, *, thread_id: str | None, resource_id: str | None
+) -> ObservationalRecord | None:
+    """The newest generation, None when nothing was ever observed."""
+    records = records_of(scope, thread_id=thread_id, resource_id=resource_id)
+    return records.order_by("-generation_count").first()
+
+
+def list_history(
+    scope: str,
+    *,
+    thread_id: str | None,
+    resource_id: str | None,
+    limit: int = 10,
+    offset: int = 0,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> list[ObservationalRecord]:
+    """Generations newest first, the head included; `start` and `end` are inclusive."""
+    records = records_of(scope, thread_id=thread_id, resource_id=resource_id)
+    if start is not None:
+        records = records.filter(created_at__gte=start)
+    if end is not None:
+        records = records.filter(created_at__lte=end)
+    return list(records.order_by("-generation_count")[offset : offset + limit])
+
+
+def wait_for_buffering(
+    scope: str, *, thread_id: str | None, resource_id: str | None, timeout: float
+) -> ObservationalRecord | None:
+    """The head once nothing is being buffered for it, or as it is after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        head = find_head(scope, thread_id=thread_id, resource_id=resource_id)
+        busy = head and (head.is_buffering_observation or head.is_buffering_reflection)
+        if not busy or time.monotonic() >= deadline:
+            return head
+        time.sleep(min(0.2, max(0.0, deadline - time.monotonic())))
+
+
+def override_config(
+    scope: str, config: Mapping[str, Any], *, thread_id: str | None, resource_id: str | None
+) -> ObservationalRecord:
+    """Merge `config` into the head's overrides. Raises `InvalidInput` without a head."""
+    with transaction.atomic():
+        records = records_of(scope, thread_id=thread_id, resource_id=resource_id)
+        head = records.order_by("-generation_count").select_for_update().first()
+        if head is None:
+            raise InvalidInput("There is no observational memory record to configure")
+        overrides = merge(head.config.get("_overrides") or {}, config)
+        head.config = {**head.config, "_overrides": overrides}
+        head.updated_at = times.now()
+        head.save(update_fields=["config", "updated_at"])
+    return head
+
+
+def clone_head(
+    *,
+    source_id: str,
+    source_resource_id: str,
+    clone_id: str,
+    clone_resource_id: str,
+    message_id_map: Mapping[str, str],
+) -> ObservationalRecord | None:
+    """Copy the head that speaks about the source thread, for the clone.
+
+    The thread's own record wins over its resource's. A resource's record is shared within the
+    resource, so it is copied only to another one, and not over a record that is there already.
+    """
+    head = _head_about(source_id, source_resource_id)
+    moved = clone_resource_id != source_resource_id
+    if head is None or (head.scope == Scope.RESOURCE and not moved):
+        return None
+    if head.scope == Scope.RESOURCE and find_head(
+        Scope.RESOURCE, thread_id=None, resource_id=clone_resource_id
+    ):
+        return None
+    chunks = list(head.chunks.all())
+    _become_copy(head, clone_id, clone_resource_id)
+    if head.observed_message_ids is not None:
+        head.observed_message_ids = _mapped(head.observed_message_ids, message_id_map)
+    for name in ("active_observations", "buffered_reflection"):
+        text = getattr(head, name)
+        setattr(head, name, _retold(text, source_id, clone_id, moved, message_id_map))
+    head.save(force_insert=True)
+    for chunk in chunks:
+        chunk.id, chunk.record = f"ombuf-{new_id()}", head
+        chunk.message_ids = _mapped(chunk.message_ids, message_id_map)
+        chunk.observations = _retold(chunk.observations, source_id, clone_id, moved, message_id_map)
+    ObservationChunk.objects.bulk_create(chunks)
+    return head
+
+
+def _head_about(thread_id: str, resource_id: str) -> ObservationalRecord | None:
+    """The thread's head, else the resource's, in one query."""
+    about_thread = ObservationalRecord.objects.about_thread(thread_id)
+    about_resource = ObservationalRecord.objects.about_resource(resource_id)
+    both = (about_thread | about_resource).order_by("-scope", "-generation_count")
+    return _with_chunks(both).first()
+
+
+def _become_copy(record: ObservationalRecord, clone_id: str, resource_id: str) -> None:
+    record.id, record.resource_id = new_id(), resource_id
+    record.thread_id = clone_id if record.scope == Scope.THREAD else None
+    record.created_at = record.updated_at = times.now()
+    record.observing_until = record.reflecting_until = None
+    record.buffering_observation_until = record.buffering_reflection_until = None
+
+
+def _mapped(ids: list[str], message_id_map: Mapping[str, str]) -> list[str]:
+    return [message_id_map[known] for known in ids if known in message_id_map]
+
+
+def _retold(
+    text: str, source_id: str, clone_id: str, moved: bool, message_id_map: Mapping[str, str]
+) -> str:
+    """The text with ranges of messages, and on a move the thread's tag, naming the clone's."""
+
+    def mapped_range(match: re.Match[str]) -> str:
+        first, last = message_id_map.get(match[1]), message_id_map.get(match[2])
+        return f'range="{first}:{last}"' if first and last else match[0]
+
+    if moved:
+        text = text.replace(f'<thread id="{source_id}">', f'<thread id="{clone_id}">')
+    return _RANGE.sub(mapped_range, text)

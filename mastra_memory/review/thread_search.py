@@ -1,0 +1,198 @@
+"""Find threads by words, and what the list shows of each thread."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import BooleanField, ExpressionWrapper, F, Func, QuerySet, Value
+
+from mastra_memory import conf
+from mastra_memory.content.redaction import MAX_MATCH, Mask, as_is, mask_beginning
+from mastra_memory.db import json_text, sql
+from mastra_memory.models import Message, Thread
+from mastra_memory.review import masked_search
+from mastra_memory.search import engine, query, snippet, tsvector
+from mastra_memory.search.scope import SearchScope
+
+FOUND_LIMIT = 300
+"""Hits that a search looks at, newest first."""
+COMMON = 20_000
+"""Words in more messages than this are looked for in the newest threads only."""
+NEWEST_THREADS = 2_000
+TITLED = 200
+"""Threads that a search takes because of their title."""
+NEAREST = 25
+"""Messages that a search by meaning takes."""
+_SIGNS = re.compile(r"[|`]+|-{3,}|(?m:^#{1,6} |^> )")
+COUNT_LIMIT = 1_000
+"""Messages of a thread are counted up to here."""
+PREVIEW_LENGTH = 200
+READ_FOR_PREVIEW = PREVIEW_LENGTH + 2 * MAX_MATCH
+"""Characters that are read, so that a value at the end of the preview is masked as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found."""
+
+    messages: Mapping[str, str | None]
+    """By thread, best first: the message that holds the words; None where only the title does."""
+    partial: bool
+    """True when the words are so common that only the newest threads were looked through."""
+
+
+def find_by_words(threads: QuerySet[Thread], words: str, mask: Mask = as_is) -> Found:
+    """Return threads with all the words in a message or the title; one named by its id is first.
+
+    Words are found only where `mask` leaves them readable.
+    """
+    common = _estimate(words) > COMMON
+    hits = _in_newest(threads, words) if common else _everywhere(threads, words)
+    named = threads.filter(pk__in=[words.strip(), *_owner_of_message(words.strip())])
+    first = [*named.values_list("pk", flat=True), *_titled(threads, words, mask)]
+    hits = _readable_hits(hits, words, mask)
+    by_thread: dict[str, str | None] = dict.fromkeys(first)
+    for thread_id, message_id in hits:
+        if by_thread.get(thread_id) is None:
+            by_thread[thread_id] = message_id
+    return Found(by_thread, common)
+
+
+def find_by_meaning(threads: QuerySet[Thread], text: str) -> Found:
+    """Threads with the messages nearest in meaning, the nearest first.
+
+    Raises `ProviderUnavailable` and the like where the embedder cannot say.
+    """
+    scope = SearchScope(within=threads if threads.query.where else None)
+    search = engine.Search(query=text, scope=scope, catch_up=False)
+    found = engine.find(search, "semantic", limit=NEAREST).scored
+    owners = dict(
+        Message.objects.filter(pk__in=[hit.id for hit in found]).values_list("pk", "thread_id")
+    )
+    by_thread: dict[str, str | None] = {}
+    for hit in found:
+        if hit.id in owners:
+            by_thread.setdefault(owners[hit.id], hit.id)
+    return Found(by_thread, False)
+
+
+def _owner_of_message(message_id: str) -> list[str]:
+    found = Message.objects.filter(pk=message_id).values_list("thread_id", flat=True).first()
+    return [found] if found else []
+
+
+def _titled(threads: QuerySet[Thread], words: str, mask: Mask) -> list[str]:
+    holds = Func(Value("simple"), F("title"), function="mastra_memory_words")
+    # Without an order: with one, all titles would be read from the newest on.
+    found = threads.filter(match(holds, words, "simple")).order_by()
+    newest = sorted(found.values_list("updated_at", "pk", "title")[:TITLED], reverse=True)
+    titles = {pk: title for _moment, pk, title in newest}
+    readable = masked_search.list_readable(titles, words, "simple", mask)
+    return [pk for pk in titles if pk in readable]
+
+
+def _readable_hits(
+    hits: Sequence[tuple[str, str]], words: str, mask: Mask
+) -> list[tuple[str, str]]:
+    """Return the hits whose words are found in the masked text as well."""
+    language = conf.app_settings().SEARCH_LANGUAGE
+    readable = masked_search.list_readable_messages(
+        [message_id for _thread_id, message_id in hits], words, language, mask
+    )
+    return [hit for hit in hits if hit[1] in readable]
+
+
+def _matching(words: str) -> QuerySet[Message]:
+    tsvector.write_pending()
+    language = conf.app_settings().SEARCH_LANGUAGE
+    return Message.objects.filter(match(F("search"), words, language))
+
+
+def match(holds: F | Func, words: str, language: str) -> ExpressionWrapper:
+    """Whether a column of searchable words holds all the words of a query."""
+    folded = Func(Value(words), function="mastra_memory_fold")
+    spaced = Func(folded, function="mastra_memory_spaced")
+    asked = Func(Value(language), spaced, template="websearch_to_tsquery(%(expressions)s)")
+    matches = Func(holds, asked, arg_joiner=" @@ ", template="(%(expressions)s)")
+    return ExpressionWrapper(matches, output_field=BooleanField())
+
+
+def _estimate(words: str) -> int:
+    """How many messages the planner thinks hold the words; costs no look at them."""
+    statement, params = _matching(words).order_by().values("pk").query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}", params)
+        plan = cursor.fetchone()[0]
+    plan = json_text.loads(plan) if isinstance(plan, str) else plan
+    return int(plan[0]["Plan"]["Plan Rows"])
+
+
+def _everywhere(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
+    messages = _matching(words)
+    if threads.query.where:
+        messages = messages.filter(thread__in=threads.order_by().values("pk"))
+    newest = messages.order_by("-created_at", "-sequence")
+    return list(newest.values_list("thread_id", "pk")[:FOUND_LIMIT])
+
+
+def _in_newest(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
+    newest = threads.order_by("-updated_at", "-pk").values("pk")[:NEWEST_THREADS]
+    statement, params = newest.query.sql_with_params()
+    return sql.rows(
+        f"""SELECT t.id, m.id FROM ({statement}) AS t (id)
+        CROSS JOIN LATERAL (SELECT id FROM mastra_memory_message WHERE thread_id = t.id
+            AND search @@ websearch_to_tsquery(%s::regconfig,
+                mastra_memory_spaced(mastra_memory_fold(%s)))
+            ORDER BY created_at DESC, sequence DESC LIMIT 1) AS m LIMIT %s""",
+        [*params, conf.app_settings().SEARCH_LANGUAGE, words, FOUND_LIMIT],
+    )
+
+
+def passages(message_ids: Sequence[str], words: str, mask: Mask) -> dict[str, str]:
+    """Of each message the part that holds the words: escaped HTML with `<mark>` around them."""
+    messages = Message.objects.filter(pk__in=message_ids).values_list("pk", "text")
+    texts = {
+        pk: _plain(mask_beginning(text, mask, snippet.MAX_CHARACTERS)) for pk, text in messages
+    }
+    return snippet.mark(texts, query.read(words))
+
+
+def _plain(text: str) -> str:
+    """Without the signs of Markdown that say nothing in a line of preview."""
+    return re.sub(r"[ \t]{2,}", " ", _SIGNS.sub(" ", text.replace("**", ""))).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What the list shows of a thread's messages."""
+
+    messages: int
+    """At most `COUNT_LIMIT`."""
+    role: str
+    preview: str
+    """The beginning of the newest message that says something."""
+
+
+def glance(thread_ids: Sequence[str], mask: Mask = as_is) -> dict[str, Glance]:
+    """Return message count and newest words of each thread, masked, in one statement."""
+    found = sql.rows(
+        """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, '')
+        FROM unnest(%s::text[]) AS t (id)
+        CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT FROM mastra_memory_message
+            WHERE thread_id = t.id LIMIT %s) AS few) AS c
+        LEFT JOIN LATERAL (SELECT role, left(text, %s) AS text FROM mastra_memory_message
+            WHERE thread_id = t.id AND text <> ''
+            ORDER BY created_at DESC, sequence DESC LIMIT 1) AS p ON TRUE""",
+        [list(thread_ids), COUNT_LIMIT, READ_FOR_PREVIEW],
+    )
+    return {
+        pk: Glance(
+            n,
+            role,
+            mask_beginning(
+                _plain(text), mask, PREVIEW_LENGTH, is_cut=len(text) == READ_FOR_PREVIEW
+            ),
+        )
+        for pk, n, role, text in found
+    }

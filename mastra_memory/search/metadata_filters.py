@@ -1,0 +1,236 @@
+"""Mastra's filter language as SQL: conditions on a thread's metadata as it is now."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import DataError, transaction
+
+from mastra_memory.db import json_text, sql
+from mastra_memory.exceptions import InvalidInput, Issue
+from mastra_memory.search import regex
+
+MAX_DEPTH = 10
+MAX_CONDITIONS = 200
+
+_OWN = {
+    "message_id": "to_jsonb(m.id)",
+    "thread_id": "to_jsonb(m.thread_id)",
+    "resource_id": "to_jsonb(m.resource_id)",
+    "role": "to_jsonb(m.role)",
+    "content": "to_jsonb(m.text)",
+    "created_at": """to_jsonb(to_char(m.created_at AT TIME ZONE 'UTC',
+        'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))""",
+}
+"""Keys that mean the message itself; all others are keys of the thread's metadata, a dot in one
+goes a level deeper."""
+
+_LOGIC = ("$and", "$or", "$nor", "$not")
+_COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+
+
+def condition(given: Mapping[str, Any]) -> sql.Where:
+    """The filter as SQL on a message `m` and its thread `t`.
+
+    Several keys in one object are joined by AND, at every level. Raises `InvalidInput` naming
+    the place of what cannot be read.
+    """
+    reader = _Reader()
+    where = sql.Where()
+    where.add(reader.all_of(given, "filter", 0), *reader.params)
+    return where
+
+
+def for_message(given: Mapping[str, Any] | None) -> sql.Where:
+    """The filter as SQL on a message `m` alone; everything fits no filter."""
+    where = sql.Where()
+    if given:
+        inner = condition(given)
+        where.add(
+            f"""EXISTS (SELECT 1 FROM mastra_memory_thread t
+            WHERE t.id = m.thread_id AND {inner})""",
+            *inner.params,
+        )
+    return where
+
+
+class _Reader:
+    """Walks the filter and collects parameters in the order of their places."""
+
+    def __init__(self) -> None:
+        self.params: list[Any] = []
+        self.conditions = 0
+        self.patterns = 0
+        self.element: str | None = None
+        """What keys belong to inside of `$elemMatch`: an element of a list."""
+
+    def all_of(self, given: Any, path: str, depth: int) -> str:
+        if not isinstance(given, Mapping):
+            raise _fault(path, "expected an object")
+        if depth > MAX_DEPTH:
+            raise _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+        parts = [self.entry(key, value, f"{path}.{key}", depth) for key, value in given.items()]
+        return f"({' AND '.join(parts) or 'TRUE'})"
+
+    def entry(self, key: str, value: Any, path: str, depth: int) -> str:
+        match key:
+            case "$and":
+                return self.joined(value, " AND ", path, depth)
+            case "$or":
+                return self.joined(value, " OR ", path, depth)
+            case "$nor":
+                return f"NOT {self.joined(value, ' OR ', path, depth)}"
+            case "$not":
+                return f"NOT {self.all_of(value, path, depth + 1)}"
+        if key.startswith("$"):
+            raise _fault(path, "is no operator that stands outside of a key")
+        if not _has_operators(value):
+            return self.operator(key, "$eq", value, path, depth)
+        parts = [self.operator(key, o, v, f"{path}.{o}", depth) for o, v in value.items()]
+        return f"({' AND '.join(parts)})"
+
+    def joined(self, value: Any, by: str, path: str, depth: int) -> str:
+        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+            raise _fault(path, "expected a list of at least one object")
+        return f"({by.join(self.all_of(v, f'{path}.{i}', depth + 1) for i, v in enumerate(value))})"
+
+    def operator(self, key: str, name: str, value: Any, path: str, depth: int) -> str:
+        self.conditions += 1
+        if self.conditions > MAX_CONDITIONS:
+            raise _fault(path, f"is more than condition number {MAX_CONDITIONS}")
+        if name in _COMPARISONS:
+            return self.comparison(key, _COMPARISONS[name], value, path)
+        match name:
+            case "$eq":
+                return self.equal(key, value)
+            case "$ne":
+                return f"NOT {self.equal(key, value)}"
+            case "$in":
+                return self.member(key, value, path)
+            case "$nin":
+                return f"NOT {self.member(key, value, path)}"
+            case "$contains":
+                return self.contains(key, value)
+            case "$all":
+                return self.contains(key, _listed(value, path)) if value else "FALSE"
+            case "$size":
+                return self.size(key, value, path)
+            case "$elemMatch":
+                return self.any_element(key, value, path, depth + 1)
+            case "$regex":
+                return self.pattern(key, value, path)
+            case "$exists":
+                return f"({self.field(key)} IS NOT NULL) = {self.truth(value, path)}"
+            case "$not":
+                return f"NOT {self.entry(key, value, path, depth + 1)}"
+        raise _fault(path, "is no operator")
+
+    def equal(self, key: str, value: Any) -> str:
+        """Equal in type and value; null also where the key is missing."""
+        empty = "'null'::jsonb"
+        return f"(coalesce({self.field(key)}, {empty}) = {self.json(value)})"
+
+    def member(self, key: str, value: Any, path: str) -> str:
+        """One of these, or a list that holds one of them."""
+        items = [json_text.dumps(item) for item in _listed(value, path)]
+        own = f"coalesce({self.field(key)}, 'null'::jsonb) = ANY(%s::jsonb[])"
+        self.params.append(items)
+        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
+        held = f"{is_list} AND {self.field(key)} @> ANY(%s::jsonb[])"
+        self.params.append(items)
+        return f"({own} OR coalesce({held}, FALSE))"
+
+    def contains(self, key: str, value: Any) -> str:
+        """A list that holds the value, or all values of a list; a text that holds a text."""
+        held = f"{self.field(key)} @> {self.json(value)}"
+        if not isinstance(value, str):
+            return f"coalesce({held}, FALSE)"
+        said = f"jsonb_typeof({self.field(key)}) = 'string' AND {self.field(key)} #>> '{{}}' ILIKE"
+        self.params.append("%" + re.sub(r"([%_\\])", r"\\\1", json_text.clean_text(value)) + "%")
+        return f"coalesce({held} OR ({said} %s), FALSE)"
+
+    def size(self, key: str, value: Any, path: str) -> str:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+            raise _fault(path, "expected a whole number of at least 0")
+        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
+        length = f"jsonb_array_length({self.field(key)})"
+        return f"(CASE WHEN {is_list} THEN {length} = {value} ELSE FALSE END)"
+
+    def any_element(self, key: str, value: Any, path: str, depth: int) -> str:
+        """A list with an element that fits: conditions on its keys, or on itself."""
+        if not isinstance(value, Mapping):
+            raise _fault(path, "expected an object")
+        if depth > MAX_DEPTH:
+            raise _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
+        items = f"CASE WHEN {is_list} THEN {self.field(key)} END"
+        outer, self.element = self.element, f"e{depth}.value"
+        parts = [
+            self.operator("", name, given, f"{path}.{name}", depth)
+            if name.startswith("$")
+            and (name not in _LOGIC or (name == "$not" and _has_operators(given)))
+            else self.entry(name, given, f"{path}.{name}", depth)
+            for name, given in value.items()
+        ]
+        self.element = outer
+        return f"""EXISTS (SELECT 1 FROM jsonb_array_elements({items}) AS e{depth}(value)
+            WHERE {" AND ".join(parts) or "TRUE"})"""
+
+    def pattern(self, key: str, value: Any, path: str) -> str:
+        """A text whose beginning matches a regular expression of PostgreSQL."""
+        self.patterns += 1
+        if self.patterns > regex.MAX_PATTERNS:
+            raise _fault(path, f"is more than regular expression number {regex.MAX_PATTERNS}")
+        if not isinstance(value, str):
+            raise _fault(path, "expected a text")
+        asked = json_text.clean_text(value)
+        if problem := regex.find_problem(asked):
+            raise _fault(path, problem)
+        try:
+            with transaction.atomic():
+                sql.row("SELECT '' ~ %s", [asked])
+        except DataError:
+            raise _fault(path, "is no regular expression") from None
+        is_text = f"jsonb_typeof({self.field(key)}) = 'string'"
+        found = f"{is_text} AND left({self.field(key)} #>> '{{}}', {regex.MAX_TEXT}) ~ %s"
+        self.params.append(asked)
+        return f"coalesce({found}, FALSE)"
+
+    def comparison(self, key: str, sign: str, value: Any, path: str) -> str:
+        """Numbers with numbers and texts with texts; never one with the other."""
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise _fault(path, "expected a number or a text")
+        kind = "string" if isinstance(value, str) else "number"
+        typed = f"jsonb_typeof({self.field(key)}) = '{kind}'"
+        return f"coalesce({typed} AND {self.field(key)} {sign} {self.json(value)}, FALSE)"
+
+    def field(self, key: str) -> str:
+        if self.element is None and key in _OWN:
+            return _OWN[key]
+        if self.element is not None and not key:
+            return self.element
+        self.params.append([json_text.clean_text(part) for part in key.split(".")])
+        return f"({self.element or 't.metadata'} #> %s::text[])"
+
+    def json(self, value: Any) -> str:
+        self.params.append(json_text.dumps(value))
+        return "%s::jsonb"
+
+    def truth(self, value: Any, path: str) -> str:
+        if not isinstance(value, bool):
+            raise _fault(path, "expected true or false")
+        return "TRUE" if value else "FALSE"
+
+
+def _has_operators(value: Any) -> bool:
+    return isinstance(value, Mapping) and any(key.startswith("$") for key in value)
+
+
+def _listed(value: Any, path: str) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise _fault(path, "expected a list")
+    return value
+
+
+def _fault(path: str, reason: str) -> InvalidInput:
+    return InvalidInput(f"{path} {reason}", [Issue(path, reason)])

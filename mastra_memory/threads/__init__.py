@@ -1,0 +1,27 @@
+"""Store, copy and title conversation threads."""
+
+from mastra_memory.threads.storage import (
+    BARE_COLUMNS,
+    create_thread,
+    delete_thread,
+    find_thread,
+    get_thread,
+    list_threads,
+    save_thread,
+    touch_thread,
+    transfer_thread,
+    update_thread,
+)
+
+__all__ = [
+    "BARE_COLUMNS",
+    "create_thread",
+    "delete_thread",
+    "find_thread",
+    "get_thread",
+    "list_threads",
+    "save_thread",
+    "touch_thread",
+    "transfer_thread",
+    "update_thread",
+]

@@ -1,0 +1,34 @@
+"""An update merged into a JSON value: null deletes, arrays replace, objects merge."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mastra_memory.db import json_text
+from mastra_memory.exceptions import InvalidInput
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Stored working memory as an object; what is no JSON object counts as empty."""
+    if not text.strip():
+        return {}
+    try:
+        value = json_text.loads(text)
+    except InvalidInput:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def merged(stored: Mapping[str, Any], update: Any) -> dict[str, Any]:
+    """`update` over `stored`, at every level; an update that is no object changes nothing."""
+    result = dict(stored)
+    if not isinstance(update, Mapping):
+        return result
+    for key, value in update.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            old = result.get(key)
+            result[key] = merged(old if isinstance(old, Mapping) else {}, value)
+        else:
+            result[key] = value
+    return result

@@ -1,0 +1,115 @@
+"""Pieces: every part becomes something to show, whatever it looks like."""
+
+from typing import Any
+
+import pytest
+
+from mastra_memory.content import normalization
+from mastra_memory.content.normalization import File, Reasoning, Source, Text, ToolCall, Unknown
+
+
+def of(*parts: Any, **more: Any) -> list[normalization.Piece]:
+    return normalization.pieces_of({"format": 2, "parts": list(parts), **more})
+
+
+def test_pieces_of__known_parts() -> None:
+    call = {
+        "state": "result",
+        "toolName": "look",
+        "args": {"q": 1},
+        "result": [2],
+        "toolCallId": "c",
+    }
+    assert of(
+        {"type": "step-start"},
+        {"type": "text", "text": "hello"},
+        {"type": "text", "text": "  "},
+        {"type": "reasoning", "details": [{"type": "text", "text": "hm"}]},
+        {"type": "tool-invocation", "toolInvocation": call, "createdAt": 1000},
+        {"type": "source-url", "url": "https://a.example", "title": "A", "createdAt": 2500},
+    ) == [
+        Text("hello"),
+        Reasoning("hm"),
+        ToolCall("look", "result", {"q": 1}, [2], "", 1.5, "c"),
+        Source("A", "https://a.example"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("invocation", "state", "error"),
+    [
+        ({"state": "output-error", "errorText": "boom"}, "output-error", "boom"),
+        ({"state": "result", "isError": True, "result": "no"}, "output-error", "no"),
+        (
+            {"state": "output-denied", "approval": {"reason": "not yours"}},
+            "output-denied",
+            "not yours",
+        ),
+        ({"state": "output-denied"}, "output-denied", ""),
+        ({}, "call", ""),
+    ],
+)
+def test_pieces_of__failed_and_denied_calls(
+    invocation: dict[str, Any], state: str, error: str
+) -> None:
+    [call] = of({"type": "tool-invocation", "toolInvocation": invocation})
+    assert isinstance(call, ToolCall)
+    assert (call.state, call.error, call.failed) == (state, error, state == "output-error")
+
+
+@pytest.mark.parametrize(
+    "content", [None, 7, "x", [], {}, {"parts": None}, {"parts": [None, 7, "x", [], {}]}]
+)
+def test_pieces_of__broken_content_never_fails(content: Any) -> None:
+    assert all(isinstance(piece, Unknown) for piece in normalization.pieces_of(content))
+
+
+@pytest.mark.parametrize(
+    "kind", ["text", "reasoning", "tool-invocation", "file", "image", "source"]
+)
+@pytest.mark.parametrize("value", [None, 7, [], {}, "x"])
+def test_pieces_of__broken_parts_never_fail(kind: str, value: Any) -> None:
+    keys = ("text", "reasoning", "details", "toolInvocation", "data", "image", "source", "url")
+    normalization.pieces_of({"parts": [{"type": kind, **dict.fromkeys(keys, value)}]})
+
+
+def test_pieces_of__the_whole_text_stands_in_for_missing_parts() -> None:
+    assert of(content="all of it") == [Text("all of it")]
+    assert of({"type": "text", "text": "part"}, content="all of it") == [Text("part")]
+
+
+def test_file_bytes__of_what_the_content_holds() -> None:
+    content = {
+        "parts": [
+            {"type": "file", "data": "data:text/plain;charset=utf-8;base64,aGk=", "filename": "a"},
+            {"type": "image", "image": "aGk=", "mimeType": "image/png"},
+            {"type": "file", "data": "data:text/plain,h%20i"},
+            {"type": "file", "data": "https://a.example/x"},
+            {"type": "file", "data": "data:image/png;base64,%%%"},
+        ]
+    }
+    assert normalization.file_bytes(content, 0) == (b"hi", "text/plain", "a")
+    assert normalization.file_bytes(content, 1) == (b"hi", "image/png", "")
+    assert normalization.file_bytes(content, 2) == (b"h i", "text/plain", "")
+    assert normalization.file_bytes(content, 3) is None
+    assert normalization.file_bytes(content, 9) is None
+    [file, *_rest] = normalization.pieces_of(content)
+    assert file == File(0, "a", "text/plain", "", 3)
+
+
+def test_with_text__keeps_what_is_not_text() -> None:
+    other = {"type": "file", "data": "x"}
+    content = {
+        "format": 2,
+        "parts": [{"type": "text", "text": "a", "id": 1}, other, {"type": "text", "text": "b"}],
+        "content": "a b",
+        "metadata": {"k": 1},
+    }
+    assert normalization.with_text(content, "new") == {
+        "format": 2,
+        "parts": [{"type": "text", "text": "new", "id": 1}, other],
+        "content": "new",
+        "metadata": {"k": 1},
+    }
+    added = {"type": "text", "text": "new"}
+    assert normalization.with_text({"parts": [other]}, "new")["parts"] == [other, added]

@@ -1,0 +1,273 @@
+"""The JSON shape of message content."""
+
+from typing import Any
+
+import pytest
+
+from mastra_memory.content import parts
+from mastra_memory.exceptions import InvalidInput
+from tests.support.factories import text_content
+
+CALL = {"state": "call", "toolCallId": "c", "toolName": "weather", "args": {"city": "Oslo"}}
+
+STATE = {"type": "data-signal", "data": {"type": "state"}}
+
+
+def invoked(**changes: Any) -> dict[str, Any]:
+    """A tool-invocation part."""
+    return {"type": "tool-invocation", "toolInvocation": CALL | changes}
+
+
+@pytest.mark.parametrize(
+    ("message", "content"),
+    [
+        ({"content": "hi"}, text_content("hi", content="hi")),
+        ({"content": ""}, text_content("", content="")),
+        ({"content": text_content("hi")}, text_content("hi")),
+        ({"content": {"parts": []}}, {"format": 2, "parts": []}),
+        ({"content": text_content("hi", x={"y": 1})}, text_content("hi", x={"y": 1})),
+        ({"parts": [{"type": "text", "text": "hi"}]}, text_content("hi")),
+        ({"content": [{"type": "text", "text": "hi"}]}, text_content("hi")),
+        (
+            {"content": "hi", "metadata": {"k": 1}},
+            text_content("hi", content="hi", metadata={"k": 1}),
+        ),
+        ({"content": text_content("hi"), "metadata": {"k": 1}}, text_content("hi")),
+    ],
+)
+def test_normalise__every_form_becomes_format_2(message: Any, content: Any) -> None:
+    assert parts.normalise(message) == content
+
+
+@pytest.mark.parametrize(
+    ("part", "stored"),
+    [
+        (
+            {"type": "tool-call", "toolCallId": "c", "toolName": "weather", "args": CALL["args"]},
+            invoked(),
+        ),
+        (
+            {"type": "image", "image": "https://e.org/a.png", "mimeType": "image/png"},
+            {"type": "file", "data": "https://e.org/a.png", "mimeType": "image/png"},
+        ),
+        (
+            {"type": "file", "data": "x", "mimeType": "text/plain", "filename": "a.txt"},
+            {"type": "file", "data": "x", "mimeType": "text/plain", "filename": "a.txt"},
+        ),
+        (
+            {"type": "reasoning", "text": "why"},
+            {
+                "type": "reasoning",
+                "reasoning": "why",
+                "details": [{"type": "text", "text": "why"}],
+            },
+        ),
+        (
+            {"type": "redacted-reasoning", "data": "xyz"},
+            {
+                "type": "reasoning",
+                "reasoning": "",
+                "details": [{"type": "redacted", "data": "xyz"}],
+            },
+        ),
+        ({"type": "x-unknown", "deep": [1]}, {"type": "x-unknown", "deep": [1]}),
+    ],
+)
+def test_normalise__parts_of_the_older_list_form(part: Any, stored: Any) -> None:
+    assert parts.normalise({"content": [part]})["parts"] == [stored]
+
+
+@pytest.mark.parametrize("name", ["providerOptions", "providerMetadata"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "text", "text": "x"},
+        {"type": "reasoning", "text": "why"},
+        {"type": "redacted-reasoning", "data": "xyz"},
+        {"type": "image", "image": "https://e.org/a.png"},
+        {"type": "tool-call", "toolCallId": "c", "toolName": "weather", "args": {}},
+        {"type": "tool-result", "toolCallId": "c", "toolName": "weather", "result": 7},
+    ],
+)
+def test_normalise__what_a_provider_wants_back_stays_with_its_part(part: Any, name: str) -> None:
+    about = {"google": {"thoughtSignature": "xyz"}}
+    (plain,) = parts.normalise({"content": [part]})["parts"]
+    (stored,) = parts.normalise({"content": [part | {name: about}]})["parts"]
+    assert stored == plain | {"providerMetadata": about}
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ({"mimeType": "text/plain"}, "text/plain"),
+        ({"mediaType": "text/plain"}, "text/plain"),
+        ({"mediaType": "text/html", "mimeType": "text/plain"}, "text/plain"),
+    ],
+)
+def test_normalise__the_kind_of_a_file_by_either_name(names: Any, kind: str) -> None:
+    for part in ({"type": "file", "data": "x"}, {"type": "image", "image": "x"}):
+        (stored,) = parts.normalise({"content": [part | names]})["parts"]
+        assert stored == {"type": "file", "data": "x", "mimeType": kind}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"result": 7}, {"result": 7}),
+        ({"result": None}, {"result": None}),
+        ({"result": "no", "isError": True}, {"result": "no", "isError": True}),
+        ({"output": {"type": "json", "value": {"t": 7}}}, {"result": {"t": 7}}),
+        ({"output": {"type": "text", "value": "7"}}, {"result": "7"}),
+        ({"output": {"type": "error-text", "value": "no"}}, {"result": "no", "isError": True}),
+        ({"output": {"type": "execution-denied"}}, {"result": {"type": "execution-denied"}}),
+        ({"output": "7"}, {"result": "7"}),
+        ({}, {"result": None}),
+    ],
+)
+def test_normalise__a_call_and_its_outcome_under_older_and_newer_names(
+    given: Any, told: Any
+) -> None:
+    named = {"toolCallId": "c", "toolName": "weather"}
+    call = {"type": "tool-call", **named, "input": CALL["args"]}
+    result = {"type": "tool-result", **named, **given}
+    ended = parts.normalise({"content": [call, result]})["parts"]
+    assert ended == [invoked(state="result", **told)]
+    alone = parts.normalise({"content": [result]})["parts"]
+    assert alone == [invoked(state="result", **told, args={})]
+
+
+def test_normalise__a_result_joins_its_call_and_keeps_the_arguments() -> None:
+    call = {"type": "tool-call", "toolCallId": "c", "toolName": "weather", "args": CALL["args"]}
+    result = {"type": "tool-result", "toolCallId": "c", "toolName": "weather", "result": 7}
+    text = {"type": "text", "text": "between"}
+    stored = parts.normalise({"content": [call, text, result]})["parts"]
+    assert stored == [invoked(state="result", result=7), text]
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ({}, "content"),
+        ({"content": None}, "content"),
+        ({"content": 5}, "content"),
+        ({"content": {}}, "content.parts"),
+        ({"content": {"format": 1, "parts": []}}, "content.format"),
+        ({"content": {"parts": {}}}, "content.parts"),
+        ({"content": {"parts": [None]}}, "content.parts.0"),
+        ({"content": {"parts": [{"type": 5}]}}, "content.parts.0"),
+        ({"content": text_content("x", metadata=[])}, "content.metadata"),
+        ({"content": [{"type": "text", "text": "x"}, {}]}, "content.1"),
+        ({"parts": ["x"]}, "parts.0"),
+    ],
+)
+def test_normalise__other_shapes_are_refused_and_named(message: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parts.normalise(message)
+    assert [issue.field for issue in refused.value.issues] == [field]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("hi <working_memory>x</working_memory> you", "hi  you"),
+        ("<working_memory>\nmany\nlines\n</working_memory>", ""),
+        ("a<working_memory>1</working_memory>b<working_memory>2</working_memory>c", "abc"),
+        ("  <working_memory>x</working_memory>  spaces go  ", "spaces go"),
+        ("  untouched  ", "  untouched  "),
+        ("<working_memory>never closed", "<working_memory>never closed"),
+        ("</working_memory> odd <working_memory>", "</working_memory> odd <working_memory>"),
+    ],
+)
+def test_without_working_memory__takes_tags_out_of_texts(text: str, kept: str) -> None:
+    other = {"type": "x", "text": text}
+    content = {"format": 2, "parts": [{"type": "text", "text": text}, other], "content": text}
+    stripped = parts.without_working_memory(content)
+    assert stripped is not None
+    assert stripped["parts"] == [{"type": "text", "text": kept}, other]
+    assert stripped["content"] in (kept, text.strip())
+
+
+@pytest.mark.parametrize("tool", sorted(parts.WORKING_MEMORY_TOOLS))
+def test_without_working_memory__takes_calls_of_its_tools_out(tool: str) -> None:
+    content = {"format": 2, "parts": [invoked(toolName=tool)]}
+    assert parts.without_working_memory(content) is None
+    with_text = {"format": 2, "parts": [invoked(toolName=tool), {"type": "text", "text": "x"}]}
+    assert parts.without_working_memory(with_text) == text_content("x")
+
+
+def test_without_working_memory__other_content_is_the_same_object() -> None:
+    content = text_content("nothing to take out", metadata={"k": 1})
+    assert parts.without_working_memory(content) is content
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (text_content("part", content="whole"), "whole"),
+        (text_content("part", content="  "), "part"),
+        (text_content("part", content=5), "part"),
+        ({"parts": [{"type": "text", "text": " a"}, {"type": "text", "text": "b "}]}, "a b"),
+        ({"parts": [{"type": "text", "text": 5}, {"type": "reasoning", "reasoning": "x"}]}, ""),
+        ({"parts": [{"type": "file", "data": "data:text/plain;base64,QUJD"}]}, ""),
+        ({"parts": []}, ""),
+    ],
+)
+def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
+    assert parts.text_of(content) == text
+
+
+@pytest.mark.parametrize(
+    ("role", "content", "kind"),
+    [
+        ("user", text_content("hi"), ""),
+        ("user", text_content("<system-reminder>x"), "system-reminder"),
+        ("user", text_content("\ufeff\n \u00a0<system-reminder>x"), "system-reminder"),
+        ("user", text_content("so <system-reminder>x"), ""),
+        ("assistant", text_content("<system-reminder>x"), ""),
+        ("user", text_content("x", metadata={"systemReminder": {}}), "system-reminder"),
+        ("user", text_content("x", metadata={"systemReminder": True}), ""),
+        ("user", text_content("x", metadata={"dynamicAgentsMdReminder": 0}), "system-reminder"),
+        ("signal", text_content("x", metadata={"signal": {"type": "reactive"}}), "reactive"),
+        ("signal", text_content("x", metadata={"signal": {"type": "made-up"}}), ""),
+        ("signal", text_content("x", metadata={"signal": "reactive"}), ""),
+        ("signal", text_content("x"), ""),
+        ("user", {"parts": [{"type": "data-signal", "data": {"type": "state"}}]}, "state"),
+        ("user", {"parts": [{"type": "data-user-message", "data": {"type": "user"}}]}, "user"),
+        ("user", {"parts": [{"type": "data-signal", "data": {"type": ["state"]}}]}, ""),
+        ("user", {"parts": [STATE, {"type": "text", "text": "plain"}]}, "state"),
+        (
+            "user",
+            {"parts": [STATE, {"type": "text", "text": "<system-reminder>x"}]},
+            "system-reminder",
+        ),
+        ("user", {"parts": [STATE], "metadata": {"systemReminder": {}}}, "system-reminder"),
+        ("signal", {"parts": [STATE], "metadata": {"signal": {"type": "reactive"}}}, "reactive"),
+        ("signal", {"parts": [STATE], "metadata": {"signal": {"type": "user"}}}, "state"),
+        ("signal", text_content("x", metadata={"signal": {"type": {"a": 1}}}), ""),
+        ("user", {"parts": [{"type": "text", "text": 5}]}, ""),
+    ],
+)
+def test_signal_type__of_signals_and_reminders(role: str, content: Any, kind: str) -> None:
+    assert parts.signal_type(role, content) == kind
+
+
+@pytest.mark.parametrize("transient", [True, False, "true", 1, None])
+def test_is_transient__only_a_signal_that_says_so(transient: Any) -> None:
+    content = text_content("x", metadata={"signal": {"transient": transient}})
+    assert parts.is_transient("signal", content) is (transient is True)
+    assert parts.is_transient("user", content) is False
+
+
+@pytest.mark.parametrize("odd", [5, None, [], {"a": 1}, True])
+def test_any__odd_values_where_names_are_expected_hurt_nobody(odd: Any) -> None:
+    unreadable = {"type": "tool-invocation", "toolInvocation": odd}
+    calls = [invoked(toolName=odd, toolCallId=odd), invoked(), unreadable]
+    content = {"format": 2, "parts": calls}
+    assert parts.without_working_memory(content) is content
+    assert parts.text_of(content) == ""
+    core = [
+        {"type": "tool-call", "toolCallId": odd, "toolName": odd, "args": odd},
+        {"type": "tool-result", "toolCallId": odd, "toolName": odd, "result": odd},
+        {"type": "tool-invocation", "toolInvocation": odd},
+    ]
+    assert len(parts.normalise({"content": core})["parts"]) == 2

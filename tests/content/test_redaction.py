@@ -1,0 +1,77 @@
+"""Masking: what is found, what is left alone, and how long it takes."""
+
+import time
+
+import pytest
+
+from mastra_memory.content import redaction
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("write to anna.k+x@mail.example.co.uk!", "write to [email]!"),
+        ("call +49 30 901820 or (030) 9018 20", "call [phone] or [phone]"),
+        ("call 0048601234567", "call [phone]"),
+        ("card 4111-1111-1111-1111.", "card [card]."),
+        ("order 4111111111111112 stays", "order 4111111111111112 stays"),
+        ("on 2026-11-30 at 10:15, 12 of 50", "on 2026-11-30 at 10:15, 12 of 50"),
+        ("v1.2.3, F-20418, 127.0.0.1, €1,299.00", "v1.2.3, F-20418, 127.0.0.1, €1,299.00"),
+        ("@handle and a @ b", "@handle and a @ b"),
+    ],
+)
+def test_mask__finds_and_leaves_alone(text: str, masked: str) -> None:
+    assert redaction.mask()(text) == masked
+
+
+def test_mask__is_quick_on_hostile_text() -> None:
+    started = time.process_time()
+    for text in ("a" * 400_000, "1 " * 200_000, "a@" * 200_000, "+1" * 200_000, "a.a" * 150_000):
+        redaction.mask()(text)
+    assert time.process_time() - started < 5
+
+
+def test_masked_json__masks_keys_and_values_at_every_depth() -> None:
+    value = {"a@b.example": [{"x": "a@b.example", "n": 1}], "ok": None}
+    assert redaction.masked_json(value, redaction.mask()) == {
+        "[email]": [{"x": "[email]", "n": 1}],
+        "ok": None,
+    }
+
+
+def test_masked_json__masks_numbers() -> None:
+    value = {"card": 4111111111111111, "float": 4111111111111111.0, "order": 4111111111111112}
+    assert redaction.masked_json(value, redaction.mask()) == {
+        "card": "[card]",
+        "float": "[card]",
+        "order": 4111111111111112,
+    }
+
+
+def test_masked_json__leaves_times_and_fractions() -> None:
+    times = list(range(1_733_000_000_000, 1_733_000_000_100))
+    values = [*times, 0.12345678901234568, True, None, 1e300, 7]
+    assert redaction.masked_json(values, redaction.mask()) == values
+
+
+@pytest.mark.parametrize("offset", range(-20, 3, 2))
+def test_mask__finds_what_crosses_a_window(offset: int) -> None:
+    before = "\n" * (redaction.WINDOW + offset)
+    for secret, name in (("+48 601 234 567", "phone"), ("4111 1111 1111 1111", "card")):
+        assert redaction.mask()(f"{before}{secret} end") == f"{before}[{name}] end"
+
+
+@pytest.mark.parametrize("length", range(180, 201))
+def test_mask_beginning__masks_before_it_cuts(length: int) -> None:
+    text = "x " * (length // 2) + " anna@example.com" + " y" * 5_000
+    shown = redaction.mask_beginning(text, redaction.mask(), 200)
+    assert shown == redaction.mask()(text)[:200]
+    assert "anna" not in shown
+
+
+def test_mask_beginning__shows_no_part_of_a_value_at_the_end() -> None:
+    address = f"{'a' * 60}@{'.'.join(['b' * 60] * 9)}"
+    for text in (f"{address} " * 40, "1 " * 1_000 + address * 2):
+        for limit in (100, 1_000, 2_000):
+            shown = redaction.mask_beginning(text, redaction.mask(), limit)
+            assert "aaa" not in shown and "bbb" not in shown

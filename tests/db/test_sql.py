@@ -1,0 +1,15 @@
+"""Statements and their parameters."""
+
+import pytest
+
+from mastra_memory.db import sql
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "texts", [[], [""], ["a", "", "ü", "日本語 🎒", 'say "hi", {x}\\', "NULL", "x" * 70_000]]
+)
+@pytest.mark.parametrize("read", [sql.rows, sql.hot_rows])
+def test_texts__arrive_as_they_are(texts: list[str], read: object) -> None:
+    assert callable(read)
+    assert read("SELECT %b::text[]", [sql.Texts(texts)]) == [(texts,)]

@@ -1,0 +1,132 @@
+"""Makers: each takes what a test is about and fills in the rest."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from mastra_memory import messages, threads
+from mastra_memory.db import sql, times
+from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
+from mastra_memory.types import StoredMessage, StoredThread
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+Json = dict[str, Any]
+
+_numbers = itertools.count(1)
+
+
+def unique(prefix: str) -> str:
+    """A fresh id."""
+    return f"{prefix}-{next(_numbers)}"
+
+
+def moment(seconds: float = 0) -> datetime:
+    """So many seconds after the first moment of 2024."""
+    return START + timedelta(seconds=seconds)
+
+
+def wire_time(seconds: float = 0) -> str:
+    """The same as the wire shows it."""
+    return times.to_wire(moment(seconds))
+
+
+def make_user(name: str, *, unscoped: bool = False) -> User:
+    """A user who may sign in; a superuser where `unscoped`."""
+    return User.objects.create(username=name, is_superuser=unscoped, is_staff=unscoped)
+
+
+def make_thread(
+    resource_id: str = "alice",
+    thread_id: str | None = None,
+    *,
+    title: str = "",
+    metadata: Mapping[str, Any] | None = None,
+) -> StoredThread:
+    """A thread."""
+    return threads.create_thread(
+        resource_id, thread_id=thread_id or unique("thread"), title=title, metadata=metadata
+    )
+
+
+def text_content(text: str, **more: Any) -> Json:
+    """Format-2 content of one text part."""
+    return {"format": 2, "parts": [{"type": "text", "text": text}], **more}
+
+
+def a_message(
+    thread: StoredThread,
+    message_id: str | None = None,
+    *,
+    text: str = "Hello",
+    at: float | None = None,
+    content: Any = None,
+    **fields: Any,
+) -> Json:
+    """A message as a client sends it; `at` is in seconds, None leaves `createdAt` out."""
+    message: Json = {
+        "id": message_id or unique("message"),
+        "role": "user",
+        "threadId": thread.id,
+        "resourceId": thread.resource_id,
+        "content": text_content(text) if content is None else content,
+    }
+    if at is not None:
+        message["createdAt"] = wire_time(at)
+    return message | fields
+
+
+def some_messages(thread: StoredThread, count: int, *, prefix: str = "m", **fields: Any) -> list:
+    """Messages `m0`, `m1`, … one second apart, user and assistant in turn."""
+    roles = itertools.cycle(("user", "assistant"))
+    return [
+        a_message(thread, f"{prefix}{n}", text=f"Message {n}", at=n, role=next(roles)) | fields
+        for n in range(count)
+    ]
+
+
+def save(batch: Sequence[Mapping[str, Any]]) -> list[StoredMessage]:
+    """Store messages."""
+    return messages.save_messages(messages.draft_messages(batch))
+
+
+def fill(
+    thread: StoredThread, count: int, *, text: str = "Message", searchable: bool = True
+) -> None:
+    """Store many messages quickly: `<thread>:0`, `<thread>:1`, …, one second apart."""
+    sql.execute(
+        """INSERT INTO mastra_memory_message
+            (id, thread_id, resource_id, role, type, signal, content, text, search, created_at)
+        SELECT %s || ':' || n, %s, %s, CASE n %% 2 WHEN 0 THEN 'user' ELSE 'assistant' END,
+            'v2', '', jsonb_build_object('format', 2, 'parts', jsonb_build_array(
+                jsonb_build_object('type', 'text', 'text', said))),
+            said, CASE WHEN %s THEN to_tsvector('simple', said) END, %s + n * interval '1 second'
+        FROM (SELECT n, %s || ' ' || n AS said FROM generate_series(0, %s - 1) AS n) AS rows
+        ORDER BY n""",
+        [thread.id, thread.id, thread.resource_id, searchable, START, text, count],
+    )
+
+
+def make_record(
+    thread: StoredThread | None = None, *, resource_id: str = "alice", **fields: Any
+) -> ObservationalRecord:
+    """A generation of observations about a thread, or without one about a resource."""
+    about: Json = {"scope": Scope.RESOURCE, "resource_id": resource_id}
+    if thread is not None:
+        about = {"scope": Scope.THREAD, "resource_id": thread.resource_id, "thread_id": thread.id}
+    return ObservationalRecord.objects.create(**about, **fields)
+
+
+def make_chunk(record: ObservationalRecord, position: int = 0, **fields: Any) -> ObservationChunk:
+    """A buffered observation."""
+    facts: Json = {
+        "id": unique("chunk"),
+        "cycle_id": "cycle",
+        "observations": "noted",
+        "token_count": 3,
+        "message_tokens": 9,
+        "last_observed_at": moment(),
+    }
+    return ObservationChunk.objects.create(record=record, position=position, **facts | fields)

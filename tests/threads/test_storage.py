@@ -1,0 +1,222 @@
+"""Threads: the plain verbs."""
+
+from typing import Any
+
+import pytest
+
+from mastra_memory import threads, working_memory
+from mastra_memory.exceptions import AccessDenied, Conflict, InvalidInput, ThreadNotFound
+from mastra_memory.models import Thread
+from tests.conftest import Statements
+from tests.support.concurrency import concurrently
+from tests.support.factories import a_message, make_thread, moment, save
+
+pytestmark = pytest.mark.django_db
+ODD = "t\x00\ud800"
+PLAIN = "t\ufffd\ufffd"
+
+
+def test_create_thread__gives_an_id_and_equal_times() -> None:
+    made = threads.create_thread("r")
+    assert len(made.id) == 36 and made.created == made.updated
+    assert (made.title, made.metadata) == ("", None)
+
+
+@pytest.mark.parametrize("bad", ["", "r" * 1025, 5, None])
+def test_create_thread__refuses_an_id_that_cannot_be(bad: Any) -> None:
+    with pytest.raises(InvalidInput):
+        threads.create_thread(bad)
+
+
+def test_create_thread__the_longest_ids_fit_every_index() -> None:
+    made = threads.create_thread("☃" * 341, thread_id="t" * 1024)
+    save([a_message(made, "m" * 1024)])
+    assert threads.get_thread(made.id) is not None
+
+
+def test_create_thread__those_of_one_id_at_once_get_the_same_thread(
+    transactional_db: None,
+) -> None:
+    for name in ("t0", "t1", "t2", "t3", "t4"):
+
+        def create(title: str, thread_id: str = name) -> str:
+            return threads.create_thread("r", thread_id=thread_id, title=title).title
+
+        assert set(concurrently(create, list("abcd"))) == {Thread.objects.get(pk=name).title}
+
+
+def test_create_thread__of_two_resources_at_once_one_is_refused(transactional_db: None) -> None:
+    def create(resource_id: str) -> str:
+        try:
+            return threads.create_thread(resource_id, thread_id="t").resource_id
+        except Conflict:
+            return "refused"
+
+    outcomes = concurrently(create, ["a", "b"])
+    assert sorted(outcomes) == sorted([Thread.objects.get().resource_id, "refused"])
+
+
+def test_save_thread__replaces_title_and_metadata_and_keeps_the_first_time() -> None:
+    first = threads.save_thread("t", "r", title="Old", metadata={"a": 1})
+    again = threads.save_thread("t", "r", title="New", metadata={"b": 2})
+    assert (again.title, again.metadata) == ("New", {"b": 2})
+    assert again.created == first.created and again.updated > first.updated
+    assert threads.save_thread("t", "r").metadata is None
+    with pytest.raises(Conflict):
+        threads.save_thread("t", "other")
+
+
+def test_get_thread__checks_the_owner() -> None:
+    thread = make_thread("r")
+    assert threads.get_thread(thread.id, resource_id="r") == thread
+    with pytest.raises(AccessDenied):
+        threads.get_thread(thread.id, resource_id="s")
+    with pytest.raises(ThreadNotFound):
+        threads.get_thread("nobody")
+    assert threads.find_thread("nobody") is None
+
+
+def test_update_thread__merges_keys_at_the_top() -> None:
+    thread = make_thread("r", metadata={"a": 1, "b": {"c": 1}})
+    updated = threads.update_thread(thread.id, metadata={"b": {"d": 2}, "e": None})
+    assert updated.metadata == {"a": 1, "b": {"d": 2}, "e": None}
+    assert threads.update_thread(make_thread("r").id, metadata={"k": 1}).metadata == {"k": 1}
+
+
+def test_update_thread__replacing_keeps_the_reserved_keys_unless_named() -> None:
+    reserved = {"clone": {"sourceThreadId": "x"}, "mastra": {"om": {}}, "titlePinned": True}
+    thread = make_thread("r", metadata={**reserved, "gone": 1})
+    replaced = threads.update_thread(thread.id, metadata={"new": 2}, merge=False)
+    assert replaced.metadata == {**reserved, "new": 2}
+    named = threads.update_thread(thread.id, metadata={"titlePinned": False}, merge=False)
+    assert named.metadata == {**reserved, "titlePinned": False}
+
+
+def test_update_thread__replacing_keeps_working_memory_unless_named() -> None:
+    thread = make_thread("r", metadata={"workingMemory": "# this", "k": 1})
+    assert threads.update_thread(thread.id, metadata={}, merge=False).metadata == {
+        "workingMemory": "# this"
+    }
+    changed = threads.update_thread(thread.id, metadata={"workingMemory": "# new"}, merge=False)
+    assert changed.metadata == {"workingMemory": "# new"}
+    cleared = threads.update_thread(thread.id, metadata={"workingMemory": None}, merge=False)
+    assert "# new" not in str(cleared.metadata)
+    assert working_memory.find_for_thread(thread.id) is None
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("new", ["# new", "", None])
+def test_update_thread__working_memory_that_is_no_text_goes_when_it_is_named(
+    merge: bool, new: str | None
+) -> None:
+    thread = make_thread("r", metadata={"workingMemory": {"a": 2}, "titlePinned": True})
+    named = threads.update_thread(thread.id, metadata={"workingMemory": new}, merge=merge)
+    assert named.metadata is not None and named.metadata["titlePinned"] is True
+    assert named.metadata.get("workingMemory") == (new or None)
+
+
+def test_update_thread__parallel_merges_lose_nothing(transactional_db: None) -> None:
+    thread = make_thread("r")
+    concurrently(lambda n: threads.update_thread(thread.id, metadata={f"k{n}": n}), list(range(8)))
+    assert threads.get_thread(thread.id).metadata == {f"k{n}": n for n in range(8)}
+
+
+def test_update_thread__every_change_moves_the_time_forward() -> None:
+    thread = make_thread("r")
+    stamps = [thread.updated, *(threads.touch_thread(thread.id).updated for _ in range(20))]
+    assert stamps == sorted(set(stamps))
+
+
+def test_update_thread__an_unknown_thread_is_an_error() -> None:
+    with pytest.raises(ThreadNotFound):
+        threads.update_thread("nobody", title="x")
+
+
+@pytest.mark.parametrize(("title", "source"), [("Mine", "manual"), ("", "")])
+def test_title_source__a_title_given_is_a_persons(title: str, source: str) -> None:
+    thread = make_thread("r", title=title)
+    assert Thread.objects.get(pk=thread.id).title_source == source
+    threads.update_thread(thread.id, title="New")
+    assert Thread.objects.get(pk=thread.id).title_source == "manual"
+    threads.update_thread(thread.id, title="")
+    assert Thread.objects.get(pk=thread.id).title_source == ""
+
+
+def test_transfer_thread__needs_a_thread_and_a_resource() -> None:
+    with pytest.raises(ThreadNotFound):
+        threads.transfer_thread("nobody", "s")
+    with pytest.raises(InvalidInput):
+        threads.transfer_thread(make_thread("r").id, "")
+
+
+def test_transfer_thread__takes_the_threads_working_memory_along() -> None:
+    thread = make_thread("r", metadata={"workingMemory": "# this"})
+    working_memory.save_for_resource("r", "stays", source="python")
+    moved = threads.transfer_thread(thread.id, "s")
+    assert moved.metadata == {"workingMemory": "# this"} and moved.created == thread.created
+    assert working_memory.find_for_resource("r") == "stays"
+    assert working_memory.find_for_resource("s") is None
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_delete_thread__costs_one_statement_whatever_the_size(
+    count: int, statements: Statements
+) -> None:
+    thread = make_thread("r")
+    save([a_message(thread) for _ in range(count)])
+    with statements() as sent:
+        assert threads.delete_thread(thread.id) is True
+    assert len(sent) == 1
+    assert threads.delete_thread(thread.id) is False
+
+
+def test_list_threads__one_statement_and_everything(statements: Statements) -> None:
+    for n in range(3):
+        make_thread("r", f"t{n}")
+    Thread.objects.filter(pk="t1").update(created_at=moment())
+    with statements() as sent:
+        page = threads.list_threads(resource_id="r", per_page=False, direction="ASC")
+    assert len(sent) == 1
+    assert page.threads[0].id == "t1"
+    assert (page.total, page.per_page, page.has_more) == (3, False, False)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"page": -1},
+        {"page": 1.5},
+        {"page": True},
+        {"page": 2**53},
+        {"per_page": -1},
+        {"per_page": True},
+        {"per_page": False, "page": 1},
+        {"metadata": {"a.b": 1}},
+    ],
+)
+def test_list_threads__refuses_what_cannot_be(choices: Any) -> None:
+    with pytest.raises(InvalidInput):
+        threads.list_threads(**choices)
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "asc; DELETE FROM mastra_memory_thread", "id", None, 5, ["ASC"]]
+)
+def test_list_threads__an_order_that_is_none_is_the_default(odd: Any) -> None:
+    for number in range(3):
+        make_thread("r", str(number))
+    newest_first = ["2", "1", "0"]
+    for choice in ({"order_by": odd}, {"direction": odd}, {"order_by": odd, "direction": odd}):
+        assert [thread.id for thread in threads.list_threads(**choice).threads] == newest_first
+    listed = threads.list_threads(order_by="updated_at", direction="ASC").threads
+    assert [thread.id for thread in listed] == newest_first[::-1]
+
+
+def test_any__ids_with_odd_characters_mean_the_cleaned_one() -> None:
+    made = threads.create_thread("r", thread_id=ODD, title=ODD, metadata={ODD: ODD})
+    assert (made.id, made.title, made.metadata) == (PLAIN, PLAIN, {PLAIN: PLAIN})
+    assert threads.get_thread(ODD).id == PLAIN
+    assert threads.update_thread(ODD, title="x").id == PLAIN
+    assert threads.transfer_thread(ODD, ODD).resource_id == PLAIN
+    assert threads.list_threads(resource_id=ODD).total == 1
+    assert threads.delete_thread(ODD)
