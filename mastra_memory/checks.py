@@ -65,14 +65,16 @@ def check_limits(**_: Any) -> list[checks.CheckMessage]:
 
 @checks.register("mastra_memory")
 def check_recalled_messages(**_: Any) -> list[checks.CheckMessage]:
-    """Report a limit on recalled messages that is not a positive whole number."""
+    """Report limits on what is read that are not positive whole numbers."""
     if conf.unreadable():
         return []
-    limit: object = conf.app_settings().MAX_RECALLED_MESSAGES
-    if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0:
-        return []
-    text = "MASTRA_MEMORY['MAX_RECALLED_MESSAGES'] must be a whole number of at least 1."
-    return [checks.Error(text, id="mastra_memory.E020")]
+    found = []
+    for name in ("MAX_RECALLED_MESSAGES", "MAX_PAGE_BYTES"):
+        limit: object = getattr(conf.app_settings(), name)
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+            text = f"MASTRA_MEMORY['{name}'] must be a whole number of at least 1."
+            found.append(checks.Error(text, id="mastra_memory.E020"))
+    return found
 
 
 def _is_duration(value: Any) -> bool:

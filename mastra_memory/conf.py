@@ -63,6 +63,9 @@ class AppSettings:
     """The longest title of a thread, in characters."""
     MAX_PER_PAGE: int = 1000
     """The largest page for callers who are not unscoped."""
+    MAX_PAGE_BYTES: int = 32 * 1024 * 1024
+    """The most bytes of message content in one page of messages. A page that would be larger ends
+    early and holds at least one message."""
     MAX_RECALLED_MESSAGES: int = 1000
     """The most messages that one recall, context or search reads of a history, and of matches with
     their neighbours, for every caller. Larger options are lowered to it."""

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from mastra_memory.db import identifiers, json_text, sql
 from mastra_memory.exceptions import AccessDenied, InvalidInput, Issue, ThreadNotFound
 from mastra_memory.messages import COLUMNS
+from mastra_memory.recall import limits
 from mastra_memory.types import MessageFilter, MessagePage, StoredMessage
 
 DEEP = 200
@@ -24,7 +25,9 @@ def read_page(
     """One page of the thread, in the order of reading; one statement.
 
     `per_page` False means everything. Without `include_total`, `total` counts what was passed so
-    far, and one row more than the page is read to know whether more follow.
+    far, and one row more than the page is read to know whether more follow. A page ends early
+    where its messages reach `MAX_PAGE_BYTES`; then its `page` and `per_page` differ from what was
+    asked for, and the next page of that size continues right after it.
     Raises `ThreadNotFound`, and `AccessDenied` if `resource_id` is not the owner.
     """
     limit, offset = sql.page_bounds(page, per_page)
@@ -34,15 +37,30 @@ def read_page(
         raise ThreadNotFound
     if resource_id is not None and found[0][0] != resource_id:
         raise AccessDenied
-    messages = [StoredMessage(*cells[2:]) for cells in found if cells[2] is not None]
+    messages = [StoredMessage(*cells[2:-1]) for cells in found if cells[2] is not None]
+    reached_bytes = limit is not None and limits.reaches_page_bytes(messages)
     if include_total:
         total = found[0][1]
-        has_more = limit is not None and offset + limit < total
+        has_more = limit is not None and offset + min(limit, len(messages)) < total
     else:
-        has_more = limit is not None and len(messages) > limit
+        has_more = limit is not None and (len(messages) > limit or reached_bytes)
         messages = messages[:limit]
         total = offset + len(messages)
+    if has_more and reached_bytes and per_page is not False and len(messages) < per_page:
+        return short_page(messages, offset, total)
     return MessagePage(messages, total, page, per_page, has_more)
+
+
+def short_page(messages: list[StoredMessage], offset: int, total: int) -> MessagePage:
+    """Return a page that ends early, numbered so that the next page continues where it ends.
+
+    Pages are numbered by their size, so the size has to divide the offset: a client that asks for
+    `page + 1` with the `per_page` of this answer misses nothing.
+    """
+    size = len(messages)
+    while offset % size:
+        size -= 1
+    return MessagePage(messages[:size], total, offset // size, size, has_more=True)
 
 
 def condition_of(wanted: MessageFilter | None) -> sql.Where:
@@ -85,11 +103,26 @@ def _statement(
         total = f"""(SELECT count(*) FROM mastra_memory_message m
             WHERE m.thread_id = %s AND {where})"""
         counted = [thread_id, *where.params]
+    order = order.replace("m.created_at", "p.created").replace("m.", "p.")
+    # The running sum of bytes ends a page before a few huge messages fill the memory of the web
+    # process. Its order is the order of the answer, so it costs no sort of its own.
     return (
         f"""WITH owner AS MATERIALIZED (
             SELECT t.resource_id, {total} AS total FROM mastra_memory_thread t WHERE t.id = %s)
         SELECT owner.resource_id, owner.total, p.*
-        FROM owner LEFT JOIN (SELECT {COLUMNS} {chosen}) p ON TRUE
-        ORDER BY {order.replace("m.created_at", "p.created").replace("m.", "p.")}""",
-        [*counted, thread_id, thread_id, *where.params, read, min(offset, sql.MAX_PAGE)],
+        FROM owner LEFT JOIN (
+            SELECT * FROM (
+                SELECT p.*, {limits.bytes_before("p.content", order)} AS bytes_before
+                FROM (SELECT {COLUMNS} {chosen}) p) p
+            WHERE p.bytes_before < %s) p ON TRUE
+        ORDER BY {order}""",
+        [
+            *counted,
+            thread_id,
+            thread_id,
+            *where.params,
+            read,
+            min(offset, sql.MAX_PAGE),
+            sql.MAX_PAGE if limit is None else limits.page_bytes(),
+        ],
     )

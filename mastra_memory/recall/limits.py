@@ -1,13 +1,15 @@
-"""Limits on how many messages one recall or search reads, whoever asks.
+"""Limits on how many messages, and how many bytes of them, one recall or search reads.
 
-The options of an agent or a request may ask for more, as Mastra's may; they are lowered to these
-limits without an error. `MAX_RECALLED_MESSAGES` is the limit.
+The options of an agent or a request may ask for more, as Mastra's may; they are lowered to
+`MAX_RECALLED_MESSAGES` without an error. Pages end early at `MAX_PAGE_BYTES`.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mastra_memory import conf
 from mastra_memory.options import SemanticRecall
+from mastra_memory.types import StoredMessage
 
 
 def limit_history(count: int | None) -> int:
@@ -30,3 +32,26 @@ def limit_window(before: int, after: int, *, matches: int) -> tuple[int, int]:
     """Lower the neighbours of each of so many matches to what is allowed for all of them."""
     side = max(conf.app_settings().MAX_RECALLED_MESSAGES // max(matches, 1) - 1, 0) // 2
     return min(before, side), min(after, side)
+
+
+def page_bytes() -> int:
+    """Return how many bytes of content end a page."""
+    return conf.app_settings().MAX_PAGE_BYTES
+
+
+def reaches_page_bytes(messages: Iterable[StoredMessage]) -> bool:
+    """Tell whether these messages are as large as a page may be, so that it may have ended early.
+
+    Counts characters first: a page of ordinary size is recognised without encoding its text.
+    """
+    limit = page_bytes()
+    contents = [message.content_json for message in messages]
+    if 4 * sum(map(len, contents)) < limit:
+        return False
+    return sum(len(content.encode()) for content in contents) >= limit
+
+
+def bytes_before(content: str, order: str) -> str:
+    """Return SQL for the bytes of `content` in the rows before each row, in that order."""
+    return f"""sum(octet_length({content})) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING)
+        - octet_length({content})"""

@@ -1,6 +1,7 @@
 """History across threads: pages of several threads' messages, told as one conversation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from mastra_memory import conf
@@ -8,6 +9,7 @@ from mastra_memory.content import limits
 from mastra_memory.db import json_text, sql
 from mastra_memory.messages import COLUMNS
 from mastra_memory.recall import history
+from mastra_memory.recall import limits as recall_limits
 from mastra_memory.types import MessageFilter, MessagePage, StoredMessage
 
 
@@ -35,20 +37,35 @@ def list_messages(
         where.add("m.resource_id = %s", json_text.clean_text(resource_id))
     backwards = direction == "DESC" or (direction is None and newest_page)
     found = sql.rows(*_statement(where, limit, offset, "DESC" if backwards else "ASC"))
-    messages = [StoredMessage(*cells[1:]) for cells in found if cells[1] is not None]
-    messages.sort(key=lambda message: message.place, reverse=direction == "DESC")
+    messages = [StoredMessage(*cells[1:-1]) for cells in found if cells[1] is not None]
+    messages.sort(key=lambda message: message.place, reverse=backwards)
     total = found[0][0]
     has_more = limit is not None and offset + len(messages) < total
-    return MessagePage(messages, total, page, per_page, has_more)
+    read = MessagePage(messages, total, page, per_page, has_more)
+    if has_more and limit is not None and 0 < len(messages) < limit:
+        read = history.short_page(messages, offset, total)
+    ordered = sorted(read.messages, key=lambda m: m.place, reverse=direction == "DESC")
+    return replace(read, messages=ordered)
 
 
 def _statement(
     where: sql.Where, limit: int | None, offset: int, direction: str
 ) -> tuple[str, list[Any]]:
+    before = recall_limits.bytes_before(
+        "p.content", f"p.created {direction}, p.sequence {direction}"
+    )
     return (
         f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_message m WHERE {where}),
             page AS (SELECT {COLUMNS} FROM mastra_memory_message m WHERE {where}
                 ORDER BY m.created_at {direction}, m.sequence {direction} LIMIT %s OFFSET %s)
-        SELECT total.total, page.* FROM total LEFT JOIN page ON TRUE""",
-        [*where.params, *where.params, limit, offset],
+        SELECT total.total, page.* FROM total LEFT JOIN (
+            SELECT * FROM (SELECT p.*, {before} AS bytes_before FROM page p) p
+            WHERE p.bytes_before < %s) page ON TRUE""",
+        [
+            *where.params,
+            *where.params,
+            limit,
+            offset,
+            sql.MAX_PAGE if limit is None else recall_limits.page_bytes(),
+        ],
     )

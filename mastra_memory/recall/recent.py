@@ -17,6 +17,7 @@ from mastra_memory.types import StoredMessage
 PAGE = 40
 SPAN = 40
 """A result further than this from its call stands alone."""
+_BYTES_BEFORE = read_limits.bytes_before("p.content", "p.created DESC, p.sequence DESC")
 CURSOR_KEY = "memoryTokenLimiter"
 """The key of a thread's metadata that says up to where messages were left out."""
 
@@ -32,6 +33,7 @@ def read_newest(
     """The last `count` messages, newest first, one statement; None: see `limits`.
 
     Only those `before` a message, after the moment `since`, and not among the ids `without`.
+    Fewer are returned where they reach `MAX_PAGE_BYTES`, but at least one.
     """
     where = sql.Where()
     where.add("m.thread_id = %s", json_text.clean_text(thread_id))
@@ -42,11 +44,18 @@ def read_newest(
     if without:
         where.add("m.id <> ALL(%s)", list(without))
     found = sql.rows(
-        f"""SELECT {COLUMNS} FROM mastra_memory_message m WHERE {where}
-        ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s""",
-        [*where.params, read_limits.limit_history(None) if count is None else count],
+        f"""SELECT * FROM (
+            SELECT p.*, {_BYTES_BEFORE} AS bytes_before FROM (
+                SELECT {COLUMNS} FROM mastra_memory_message m WHERE {where}
+                ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) p) p
+        WHERE p.bytes_before < %s ORDER BY p.created DESC, p.sequence DESC""",
+        [
+            *where.params,
+            read_limits.limit_history(None) if count is None else count,
+            read_limits.page_bytes(),
+        ],
     )
-    return [StoredMessage(*cells) for cells in found]
+    return [StoredMessage(*cells[:-1]) for cells in found]
 
 
 def last_messages(
@@ -191,7 +200,7 @@ def stream(
     before: StoredMessage | None = None
     while page := read_newest(thread_id, page_size, before=before, without=without):
         yield from page
-        if len(page) < page_size:
+        if len(page) < page_size and not read_limits.reaches_page_bytes(page):
             return
         before = page[-1]
 

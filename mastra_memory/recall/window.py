@@ -4,14 +4,17 @@ from collections.abc import Sequence
 
 from mastra_memory.db import json_text, sql
 from mastra_memory.messages import COLUMNS
+from mastra_memory.recall import limits
 from mastra_memory.types import Include, StoredMessage
+
+_BYTES_BEFORE = limits.bytes_before("p.content", "p.created, p.sequence")
 
 
 def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[StoredMessage]:
     """The messages of all windows, each once, in the order of time; one statement.
 
-    Windows end at the edge of the thread. Unknown messages, and those of other resources, are
-    left out without a word.
+    Windows end at the edge of the thread. Unknown messages and those of other resources are left
+    out, and so is what follows once the messages reach `MAX_PAGE_BYTES`.
     """
     if not includes:
         return []
@@ -32,15 +35,18 @@ def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[Store
                     AND (n.created_at, n.sequence) > (target.created_at, target.sequence)
                     ORDER BY n.created_at, n.sequence LIMIT w.after)
             ) k)
-        SELECT {COLUMNS} FROM chosen k CROSS JOIN LATERAL (
-            SELECT * FROM mastra_memory_message m WHERE m.thread_id = k.thread_id
-            AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m
-        ORDER BY m.created_at, m.sequence""",
+        SELECT * FROM (
+            SELECT p.*, {_BYTES_BEFORE} AS bytes_before FROM (
+                SELECT {COLUMNS} FROM chosen k CROSS JOIN LATERAL (
+                    SELECT * FROM mastra_memory_message m WHERE m.thread_id = k.thread_id
+                    AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m) p) p
+        WHERE p.bytes_before < %s ORDER BY p.created, p.sequence""",
         [
             [json_text.clean_text(include.id) for include in includes],
             [max(include.before, 0) for include in includes],
             [max(include.after, 0) for include in includes],
             resource_id,
+            limits.page_bytes(),
         ],
     )
-    return [StoredMessage(*cells) for cells in found]
+    return [StoredMessage(*cells[:-1]) for cells in found]
