@@ -56,7 +56,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return defaults.server_error(request)
     error = sys.exc_info()[1]
     if isinstance(error, OperationalError | InterfaceError):
-        text, seconds = database_errors.describe(error)
+        text, seconds = database_errors.describe_database_error(error)
         return json_error(text, 503, **{"Retry-After": str(seconds)})
     return json_error("Internal server error", 500)
 

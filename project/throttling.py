@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.throttling import UserRateThrottle
 
-from mastra_memory.api.permissions import may_access_all
+from mastra_memory.memory.callers import may_access_all
 
 
 class ScopedUserThrottle(UserRateThrottle):

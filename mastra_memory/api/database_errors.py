@@ -5,9 +5,9 @@ from django.db import InterfaceError, OperationalError
 from mastra_memory.db import locking
 from mastra_memory.exceptions import ConcurrentUpdate
 
-RETRY_AFTER_SECONDS = 1
+CONFLICT_RETRY_SECONDS = 1
 """For conflicts with other requests, which are over soon."""
-UNAVAILABLE_SECONDS = 5
+UNAVAILABLE_RETRY_SECONDS = 5
 """For everything that needs an administrator, or a restart of the database."""
 
 UNREACHABLE = "The database cannot be reached"
@@ -26,13 +26,15 @@ _REFUSED_CONNECTION = ("too many clients", "too many connections", "connection s
 """Parts of PostgreSQL's English messages; libpq passes no SQLSTATE of a refused connection on."""
 
 
-def describe(error: OperationalError | InterfaceError | ConcurrentUpdate) -> tuple[str, int]:
+def describe_database_error(
+    error: OperationalError | InterfaceError | ConcurrentUpdate,
+) -> tuple[str, int]:
     """Return the text for the client and the seconds after which it may send the request again."""
     if locking.is_conflict(error):
-        return str(ConcurrentUpdate()), RETRY_AFTER_SECONDS
+        return str(ConcurrentUpdate()), CONFLICT_RETRY_SECONDS
     state = getattr(error.__cause__, "sqlstate", None)
     if state in _BY_STATE:
-        return _BY_STATE[state], UNAVAILABLE_SECONDS
+        return _BY_STATE[state], UNAVAILABLE_RETRY_SECONDS
     if state is None and any(text in str(error) for text in _REFUSED_CONNECTION):
-        return TOO_MANY_CONNECTIONS, UNAVAILABLE_SECONDS
-    return UNREACHABLE, UNAVAILABLE_SECONDS
+        return TOO_MANY_CONNECTIONS, UNAVAILABLE_RETRY_SECONDS
+    return UNREACHABLE, UNAVAILABLE_RETRY_SECONDS

@@ -49,40 +49,40 @@ STATUSES: dict[type[Exception], int] = {
     OperationalError: 503,
     InterfaceError: 503,
 }
-_WORDS = {
+_MESSAGES = {
     TooManyFieldsSent: "Too many query parameters",
     Http404: "Not found",
     UnreadablePostError: "The request body ended before its announced length",
 }
 
 
-def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
+def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """The answer to an exception, `{"error": text}` and perhaps `issues`; None for a fault of ours.
 
     Called by REST framework for everything that a view raises.
     """
     if isinstance(error, drf.APIException):
         set_rollback()
-        return _of_framework(error)
+        return _framework_response(error)
     if is_statement_timeout(error):
         set_rollback()
         return Response({"error": TOO_SLOW}, status=503)
     if isinstance(error, OperationalError | InterfaceError | ours.ConcurrentUpdate):
         set_rollback()
-        text, seconds = database_errors.describe(error)
+        text, seconds = database_errors.describe_database_error(error)
         return Response({"error": text}, status=503, headers={"Retry-After": str(seconds)})
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             set_rollback()
-            body: dict[str, Any] = {"error": _WORDS.get(kind) or str(error) or "Access denied"}
+            body: dict[str, Any] = {"error": _MESSAGES.get(kind) or str(error) or "Access denied"}
             if isinstance(error, ours.InvalidInput) and error.issues:
-                body["issues"] = _issues(error.issues)
+                body["issues"] = _issue_list(error.issues)
             headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status == 503 else {}
             return Response(body, status=status, headers=headers)
     return None
 
 
-def _of_framework(error: drf.APIException) -> Response:
+def _framework_response(error: drf.APIException) -> Response:
     challenge, wait = getattr(error, "auth_header", None), getattr(error, "wait", None)
     headers = {"WWW-Authenticate": challenge} if challenge else {}
     if wait:
@@ -91,30 +91,30 @@ def _of_framework(error: drf.APIException) -> Response:
     text = detail if isinstance(detail, str) else "Invalid request"
     body: dict[str, Any] = {"error": str(text)}
     if isinstance(error, drf.ValidationError):
-        body["issues"] = _issues(flatten(error.detail))
+        body["issues"] = _issue_list(flatten_errors(error.detail))
     return Response(body, status=error.status_code, headers=headers)
 
 
-def _issues(issues: Iterable[Issue]) -> list[dict[str, str]]:
+def _issue_list(issues: Iterable[Issue]) -> list[dict[str, str]]:
     told = islice(issues, MOST_ISSUES)
     return [{"field": issue.field, "message": issue.message} for issue in told]
 
 
 @csrf_exempt
-def nowhere(request: HttpRequest, path: str) -> JsonResponse:
+def not_found(request: HttpRequest, path: str) -> JsonResponse:
     """The answer where there is no route, for anybody: it tells nothing of what is stored."""
     return JsonResponse({"error": "Not found"}, status=404, headers=NO_STORE)
 
 
-def flatten(detail: Any, path: str = "") -> Iterator[Issue]:
+def flatten_errors(detail: Any, path: str = "") -> Iterator[Issue]:
     """The faults of a serializer's nested errors, each with its dotted path."""
     if isinstance(detail, Mapping):
         for key, value in detail.items():
             name = "" if key == "non_field_errors" else str(key)
-            yield from flatten(value, f"{path}.{name}".strip("."))
+            yield from flatten_errors(value, f"{path}.{name}".strip("."))
     elif isinstance(detail, Sequence) and not isinstance(detail, str):
         for index, value in enumerate(detail):
             nested = isinstance(value, Mapping)
-            yield from flatten(value, f"{path}.{index}" if nested else path)
+            yield from flatten_errors(value, f"{path}.{index}" if nested else path)
     else:
         yield Issue(path or "root", str(detail))

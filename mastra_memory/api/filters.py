@@ -10,8 +10,8 @@ from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 
 from mastra_memory import conf
-from mastra_memory.api.errors import flatten
-from mastra_memory.api.params import fault
+from mastra_memory.api.errors import flatten_errors
+from mastra_memory.api.query_parameters import fault
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, Thread
@@ -65,6 +65,6 @@ def narrowed_threads(request: Request) -> QuerySet[Thread] | None:
         raise fault(min(doubled), "expected one value, received several")
     narrowed = ThreadFilter(request.query_params, Thread.objects.all(), request=request)
     if not narrowed.is_valid():
-        issues = list(flatten(narrowed.errors))
+        issues = list(flatten_errors(narrowed.errors))
         raise InvalidInput("Invalid query parameters", issues)
     return narrowed.qs

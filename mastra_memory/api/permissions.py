@@ -1,69 +1,35 @@
-"""Who calls, and what is theirs. Closed unless something opens it."""
+"""Permission classes of the memory API."""
 
-import functools
-from dataclasses import dataclass
 from typing import Any
 
-from django.utils.module_loading import import_string
-from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from mastra_memory import conf
-from mastra_memory.exceptions import AccessDenied
-from mastra_memory.types import StoredThread
-
-_imported = functools.cache(import_string)
-ACCESS_ALL = "mastra_memory.access_all_resources"
+from mastra_memory.memory.callers import may_access_all
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Whoever sends a request."""
+class HasResource(BasePermission):
+    """Allow callers that `RESOURCE_FOR_REQUEST` maps to a resource, and unscoped callers."""
 
-    resource_id: str | None
-    """The one resource a scoped caller speaks for; None for a caller who may see all."""
-
-    @property
-    def is_scoped(self) -> bool:
-        return self.resource_id is not None
-
-    def owner(self, named: str | None) -> str | None:
-        """The resource that must own what is asked for: the caller's, else the one named."""
-        return self.resource_id if self.resource_id is not None else (named or None)
-
-    def check_owner(self, thread: StoredThread, named: str | None = None) -> StoredThread:
-        """The thread, if it is the caller's and the named resource's. Raises `AccessDenied`."""
-        owner = self.owner(named)
-        if owner is not None and thread.resource_id != owner:
-            raise AccessDenied
-        return thread
-
-    def require_unscoped(self) -> None:
-        """Raise `AccessDenied` for a scoped caller."""
-        if self.is_scoped:
-            raise AccessDenied("This needs a caller who is not bound to one resource")
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Resolve the caller; `get_caller` raises `AccessDenied` for a user without a resource."""
+        return view.caller is not None
 
 
-def caller_of(request: Request) -> Caller:
-    """The caller, as the setting `RESOURCE_FOR_REQUEST` sees it.
+class IsUnscoped(BasePermission):
+    """Allow only callers that are not limited to one resource."""
 
-    A user without a resource and without `access_all_resources` is nobody: raises
-    `PermissionDenied`.
-    """
-    resource_id = _imported(conf.app_settings().RESOURCE_FOR_REQUEST)(request)
-    if resource_id is None and may_access_all(request.user):
-        return Caller(None)
-    if not resource_id:
-        raise PermissionDenied("No resource belongs to this user")
-    return Caller(str(resource_id))
+    message = "This needs a caller who is not bound to one resource"
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Return True for unscoped callers."""
+        return not view.caller.is_scoped
 
 
 def resource_of_user(request: Request) -> str | None:
-    """The default: a user's resource is the primary key; None for users who may see all."""
+    """Return the resource of the request's user: the default of `RESOURCE_FOR_REQUEST`.
+
+    The resource id is the user's primary key. Users who may access all resources have none.
+    """
     user = request.user
     return None if may_access_all(user) or user.pk is None else str(user.pk)
-
-
-def may_access_all(user: Any) -> bool:
-    """True for superusers and users with `access_all_resources`."""
-    return bool(user.is_authenticated and user.has_perm(ACCESS_ALL))

@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mastra_memory import conf
-from mastra_memory.api import schemas
-from mastra_memory.api.errors import flatten
+from mastra_memory.api import json_schemas
+from mastra_memory.api.errors import flatten_errors
 from mastra_memory.db import times
 from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.exceptions import InvalidInput
@@ -66,12 +66,12 @@ class Whole(Field):
         return int(data)
 
 
-@extend_schema_field(schemas.POSITIVE_SIZE)
+@extend_schema_field(json_schemas.POSITIVE_SIZE)
 class Version(Whole):
     """The number of a revision; the first is 1."""
 
 
-@extend_schema_field(schemas.INSTANT_OR_MILLISECONDS)
+@extend_schema_field(json_schemas.INSTANT_OR_MILLISECONDS)
 class Moment(Field):
     """ISO 8601 text or epoch milliseconds."""
 
@@ -108,7 +108,7 @@ class JsonList(Field):
         return data
 
 
-@extend_schema_field(schemas.list_of(schemas.TEXT))
+@extend_schema_field(json_schemas.list_of(json_schemas.TEXT))
 class TextList(JsonList):
     """A list of texts, however long; the first that is none is told."""
 
@@ -120,22 +120,22 @@ class TextList(JsonList):
         return texts
 
 
-@extend_schema_field(schemas.list_of(schemas.MESSAGE))
+@extend_schema_field(json_schemas.list_of(json_schemas.MESSAGE))
 class Messages(JsonList):
     """Messages to save; what is in them is checked where they are saved."""
 
 
-@extend_schema_field(schemas.NEW_MESSAGES)
+@extend_schema_field(json_schemas.NEW_MESSAGES)
 class NewMessages(JsonList):
     """Messages that are not saved yet, or their texts."""
 
 
-@extend_schema_field(schemas.MEMORY_CONFIG)
+@extend_schema_field(json_schemas.MEMORY_CONFIG)
 class MemoryConfig(JsonObject):
     """Options in place of the agent's own."""
 
 
-@extend_schema_field(schemas.FILLED_TEXT)
+@extend_schema_field(json_schemas.FILLED_TEXT)
 class FilledText(Text):
     """Text that may not be empty."""
 
@@ -143,12 +143,12 @@ class FilledText(Text):
         super().__init__(blank=False, **options)
 
 
-@extend_schema_field(schemas.FILLED_TEXT)
+@extend_schema_field(json_schemas.FILLED_TEXT)
 class OwnerId(Text):
     """The resource to own a thread. A scoped caller's own is taken, whatever is sent."""
 
 
-@extend_schema_field(schemas.WRITING_CONFIG)
+@extend_schema_field(json_schemas.WRITING_CONFIG)
 class WritingConfig(JsonObject):
     """Options in place of the agent's own; working memory may not be switched off."""
 
@@ -164,7 +164,7 @@ class Body(serializers.Serializer[Any]):
         try:
             return dict(_schema(cls).run_validation(data))
         except serializers.ValidationError as error:
-            issues = list(flatten(error.detail))
+            issues = list(flatten_errors(error.detail))
             first = f"{issues[0].field}: {issues[0].message}"
             raise InvalidInput(f"Invalid request body: {first}", issues) from None
 
@@ -215,7 +215,7 @@ class SaveMessages(Body):
     messages = Messages(limit="MAX_MESSAGES_PER_SAVE")
 
 
-@extend_schema_field(schemas.MESSAGE_IDS)
+@extend_schema_field(json_schemas.MESSAGE_IDS)
 class MessageIds(Field):
     """One id, a list of ids, `{id}`, or a list of `{id}`; not a mixed list."""
 

@@ -10,13 +10,13 @@ from typing import Any
 from django.urls import URLPattern, path, register_converter
 
 from mastra_memory.api import errors
-from mastra_memory.api.context import ContextViewSet
-from mastra_memory.api.messages import MessageViewSet
-from mastra_memory.api.observational import ObservationalMemoryViewSet
-from mastra_memory.api.search import SearchViewSet
-from mastra_memory.api.status import AgentViewSet
-from mastra_memory.api.threads import ThreadViewSet
-from mastra_memory.api.working_memory import WorkingMemoryViewSet
+from mastra_memory.api.views.agents import AgentViewSet
+from mastra_memory.api.views.context import ContextViewSet
+from mastra_memory.api.views.messages import MessageViewSet
+from mastra_memory.api.views.observational import ObservationalMemoryViewSet
+from mastra_memory.api.views.search import SearchViewSet
+from mastra_memory.api.views.threads import ThreadViewSet
+from mastra_memory.api.views.working_memory import WorkingMemoryViewSet
 
 app_name = "mastra_memory"
 
@@ -58,7 +58,10 @@ register_converter(PlainThreadIdConverter, "mastra_plain_thread_id")
 
 
 def _route(route: str, viewset: Any, name: str, **actions: str) -> URLPattern:
-    return path(f"memory/{route}", viewset.as_view(actions), name=name)
+    options: dict[str, Any] = {}
+    for action in actions.values():
+        options |= getattr(getattr(viewset, action), "kwargs", {})
+    return path(f"memory/{route}", viewset.as_view(actions, **options), name=name)
 
 
 _THREAD = "threads/<mastra_thread_id:thread_id>"
@@ -114,5 +117,5 @@ urlpatterns = [
         post="buffer_status",
     ),
     *_NETWORK,
-    path("memory/<mastra_thread_id:path>", errors.nowhere),
+    path("memory/<mastra_thread_id:path>", errors.not_found),
 ]

@@ -95,7 +95,7 @@ def served() -> set[str]:
     """The routes that the API has, as keys of `ROUTES`."""
     found = set()
     for pattern in urlpatterns:
-        if pattern.callback is errors.nowhere:
+        if pattern.callback is errors.not_found:
             continue
         path = re.sub(r"<mastra_(plain_)?thread_id:thread_id>", "<thread>", str(pattern.pattern))
         actions: dict[str, str] = vars(pattern.callback)["actions"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mastra_memory.api.base import LARGE_ANSWER
+from mastra_memory.api.views.base import MIN_STREAMED_BYTES
 from mastra_memory.memory import Memory
 from tests.support.factories import a_message, fill, make_thread
 from tests.support.live_server import RealServer, real_server
@@ -140,7 +140,7 @@ def test_request__headers_with_underscores_or_odd_signs(server: RealServer) -> N
 
 
 def test_large_answer__comes_in_pieces_and_a_slow_reader_stops_nobody(server: RealServer) -> None:
-    fill(Memory().create_thread("r", thread_id="long"), 60, text="x" * (LARGE_ANSWER // 4))
+    fill(Memory().create_thread("r", thread_id="long"), 60, text="x" * (MIN_STREAMED_BYTES // 4))
     clone = "POST /api/memory/threads/long/clone?agentId=a HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     clone += f"Authorization: Bearer {server.token}\r\n\r\n"
     with ExitStack() as stack:

@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from mastra_memory.api.base import MemoryViewSet
+from mastra_memory.api.views.base import MemoryViewSet
 from project.models import AccessToken
 from project.throttling import ScopedUserThrottle
 from tests.support.factories import make_user

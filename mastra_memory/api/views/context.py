@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from mastra_memory import conf
 from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api.base import MemoryViewSet
+from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.options import MemoryOptions, merge, outside_options
 
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api.base import MemoryViewSet
+from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.models import Message
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import orjson
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.utils.functional import cached_property
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -19,8 +20,8 @@ from rest_framework.viewsets import ViewSet
 from mastra_memory import conf
 from mastra_memory.api import errors
 from mastra_memory.api.openapi import MemoryAutoSchema
-from mastra_memory.api.params import Params
-from mastra_memory.api.permissions import Caller, caller_of
+from mastra_memory.api.permissions import HasResource
+from mastra_memory.api.query_parameters import Params
 from mastra_memory.db import json_text, statement_timeout
 from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.exceptions import (
@@ -32,15 +33,16 @@ from mastra_memory.exceptions import (
     ThreadNotFound,
 )
 from mastra_memory.memory import Memory
+from mastra_memory.memory.callers import Caller, get_caller
 from mastra_memory.types import StoredThread
 
-LARGE_ANSWER = 1024 * 1024
+MIN_STREAMED_BYTES = 1024 * 1024
 """Lists beyond so many bytes are sent piece by piece."""
 
 MAX_INDENTED_BYTES = 200_000
 """The browsable page indents answers up to this size; indentation can multiply their length."""
 
-DRAINED = 256 * 1024 * 1024
+MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 """Of a body that is too large, so many bytes are read and dropped before the answer."""
 
 
@@ -73,7 +75,7 @@ class JsonParser(BaseParser):
             data = stream.read(limit + 1)
             if len(data) <= limit:
                 return _parse(data)
-        _drain(stream)
+        discard_body(stream)
         raise BodyTooLarge(f"The request body is larger than {limit} bytes")
 
 
@@ -112,14 +114,13 @@ class Negotiation(BaseContentNegotiation):
 class MemoryViewSet(ViewSet):
     """The base of all viewsets. Only for authenticated callers; whose resource, `Caller` knows."""
 
-    permission_classes = (IsAuthenticated,)
+    permission_classes = (IsAuthenticated, HasResource)
     parser_classes = (JsonParser,)
     renderer_classes = (JsonRenderer, BrowsableAPIRenderer)
     content_negotiation_class = Negotiation
     schema = MemoryAutoSchema()
 
     _limits: ExitStack
-    caller: Caller
     params: Params
 
     thread_kwarg: ClassVar[str] = "thread_id"
@@ -135,9 +136,13 @@ class MemoryViewSet(ViewSet):
         self._limits.enter_context(statement_timeout.limit_statements(seconds))
         super().initial(request, *args, **kwargs)
         self.params = Params(request.query_params)
-        self.caller = caller_of(request)
         if request.META.get("HTTP_TRANSFER_ENCODING") and not request.META.get("CONTENT_LENGTH"):
-            _give_length(request._request)  # not before it is known who sends it
+            buffer_chunked_body(request._request)  # not before it is known who sends it
+
+    @cached_property
+    def caller(self) -> Caller:
+        """The caller of this request."""
+        return get_caller(self.request)
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -153,7 +158,7 @@ class MemoryViewSet(ViewSet):
         return super().finalize_response(request, response, *args, **kwargs)
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
-        return errors.handle
+        return errors.handle_exception
 
     def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         # With a slash in it the id was a guess: there is no such path.
@@ -173,7 +178,7 @@ class MemoryViewSet(ViewSet):
         A large one is sent piece by piece, so that it is held in memory only once.
         """
         plain = isinstance(self.request.accepted_renderer, JsonRenderer)
-        if plain and sum(map(len, items)) > LARGE_ANSWER:
+        if plain and sum(map(len, items)) > MIN_STREAMED_BYTES:
             pieces = _pieces(orjson.dumps(data), name, items)
             return StreamingHttpResponse(pieces, headers=_HEADERS)
         return self.answer({**data, name: [orjson.Fragment(item) for item in items]})
@@ -208,20 +213,20 @@ class MemoryViewSet(ViewSet):
         return conf.app_settings().MAX_PER_PAGE if self.caller.is_scoped else MAX_PAGE
 
 
-def _drain(stream: Any) -> None:
+def discard_body(stream: Any) -> None:
     """Read what a client still sends: one that is cut off while sending sees no answer."""
-    left = DRAINED
+    left = MAX_DISCARDED_BYTES
     while left > 0 and (piece := stream.read(64 * 1024)):
         left -= len(piece)
 
 
-def _give_length(request: HttpRequest) -> None:
+def buffer_chunked_body(request: HttpRequest) -> None:
     """Read a body that was sent in pieces: without a length it would be taken for none."""
     source = getattr(request, "environ", {}).get("wsgi.input", request)
     limit = conf.app_settings().MAX_BODY_BYTES
     data = source.read(limit + 1)
     if len(data) > limit:
-        _drain(source)
+        discard_body(source)
     vars(request).update(_stream=BytesIO(data), _read_started=False)
     request.META["CONTENT_LENGTH"] = str(len(data))
 

@@ -5,12 +5,14 @@ from typing import Any
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 
 from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api.base import MemoryViewSet
 from mastra_memory.api.filters import narrowed_threads
+from mastra_memory.api.permissions import HasResource, IsUnscoped
+from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.types import MessageSelection
 
@@ -124,10 +126,13 @@ class ThreadViewSet(MemoryViewSet):
         return self.answer_with_list(facts, "clonedMessages", result.messages)
 
     @extend_schema(request=serializers.TransferThread, responses=doc.responses(answers.Thread, 404))
-    @action(detail=True, methods=["post"])
+    @action(
+        detail=True,
+        methods=["post"],
+        permission_classes=[IsAuthenticated, HasResource, IsUnscoped],
+    )
     def transfer(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Give a thread to another resource. Only for callers who are not bound to one."""
-        self.caller.require_unscoped()
         memory, _ = self.reading_memory()
         body = serializers.TransferThread.read(request.data)
         return self.answer(wire.thread(memory.transfer_thread(thread_id, body["resourceId"])))

@@ -1,7 +1,7 @@
 """JSON schemas of what a request may contain where a serializer field cannot say it.
 
 The OpenAPI documentation must refuse what the API refuses, so that generated clients and fuzzers
-can rely on it. Values here describe checks that are made elsewhere: in `params.py`, in
+can rely on it. Values here describe checks that are made elsewhere: in `query_parameters.py`, in
 `mastra_memory.messages.validation` and in `mastra_memory.options`.
 """
 

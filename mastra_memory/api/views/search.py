@@ -8,8 +8,8 @@ from rest_framework.request import Request
 
 from mastra_memory.api import answers, wire
 from mastra_memory.api import documentation as doc
-from mastra_memory.api.base import MemoryViewSet
-from mastra_memory.api.params import fault
+from mastra_memory.api.query_parameters import fault
+from mastra_memory.api.views.base import MemoryViewSet
 
 SEARCH_TYPES = ("semantic", "text", "hybrid")
 
