@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mastra_memory.adapters.library_metadata import Json, notes_of
+from mastra_memory.adapters.library_metadata import Json, get_part_metadata
 from mastra_memory.content import tool_calls
 from mastra_memory.db import json_text
 from mastra_memory.types import StoredMessage
 
 
-def told_once(messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
+def deduplicate_tool_calls(messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
     """The messages, each call once: Mastra's stores tell it again in the message of its result."""
     messages = list(messages)
     told = [_with_calls(message) for message in messages]
@@ -37,17 +37,17 @@ class Step:
     """The parts of calls that have an outcome."""
 
 
-def is_call(part: Mapping[str, Any]) -> bool:
+def is_tool_call(part: Mapping[str, Any]) -> bool:
     """Whether a part is a tool call."""
     return part.get("type") == "tool-invocation" and isinstance(part.get("toolInvocation"), dict)
 
 
-def has_ended(part: Mapping[str, Any]) -> bool:
+def has_outcome(part: Mapping[str, Any]) -> bool:
     """Whether a part is a tool call with an outcome."""
-    return is_call(part) and tool_calls.rank(part["toolInvocation"]) >= tool_calls.ENDED
+    return is_tool_call(part) and tool_calls.rank(part["toolInvocation"]) >= tool_calls.ENDED
 
 
-def steps_of(content: Mapping[str, Any], *, library: str, whole: bool) -> Iterator[Step]:
+def split_steps(content: Mapping[str, Any], *, library: str, whole: bool) -> Iterator[Step]:
     """The steps in order; `whole` for a message that its library wrote as one.
 
     Where Mastra keeps a turn in one message, what follows an outcome is the next step. Outcomes
@@ -55,25 +55,27 @@ def steps_of(content: Mapping[str, Any], *, library: str, whole: bool) -> Iterat
     """
     step = Step()
     for part in content["parts"]:
-        anew = part.get("type") == "step-start" or (step.ended and not is_call(part))
+        anew = part.get("type") == "step-start" or (step.ended and not is_tool_call(part))
         if anew and not whole and step.said:
             yield _in_order(step, library)
             step = Step()
         if part.get("type") == "step-start":
             continue
         step.said.append(part)
-        if has_ended(part):
+        if has_outcome(part):
             step.ended.append(part)
     if step.said:
         yield _in_order(step, library)
 
 
 def _in_order(step: Step, library: str) -> Step:
-    step.ended.sort(key=lambda part: notes_of(library, part).get("return", {}).get("order", 0))
+    step.ended.sort(
+        key=lambda part: get_part_metadata(library, part).get("return", {}).get("order", 0)
+    )
     return step
 
 
-def outcome_of(invocation: Mapping[str, Any]) -> tuple[Any, bool]:
+def get_outcome(invocation: Mapping[str, Any]) -> tuple[Any, bool]:
     """What a call gave, and whether it failed; of a failure or a refusal without a result, why."""
     failed = invocation.get("isError") is True or invocation.get("state") == "output-error"
     approval = invocation.get("approval")
@@ -84,7 +86,7 @@ def outcome_of(invocation: Mapping[str, Any]) -> tuple[Any, bool]:
     return given, failed
 
 
-def thought(part: Mapping[str, Any]) -> str:
+def get_reasoning_text(part: Mapping[str, Any]) -> str:
     """The text of a reasoning part, in either of Mastra's forms."""
     if isinstance(part.get("reasoning"), str):
         return part["reasoning"]

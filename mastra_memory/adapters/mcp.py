@@ -21,7 +21,7 @@ from mastra_memory.search.engine import Kind
 from mastra_memory.types import SearchHit, StoredMessage
 
 ACCESS_ALL = "mastra_memory.access_all_resources"
-MOST = 50
+MAX_RESULTS = 50
 """Results of one call, whatever is asked for."""
 INSTRUCTIONS = """The memory of earlier conversations. Use `recall` to find what was said, \
 `read_working_memory` for what is known of the person, and `update_working_memory` to keep what \
@@ -176,7 +176,7 @@ class Tools:
 
 
 def _bounded(asked: int) -> int:
-    return max(1, min(asked, MOST))
+    return max(1, min(asked, MAX_RESULTS))
 
 
 def _hit(hit: SearchHit) -> Json:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from mastra_memory import working_memory
 from mastra_memory.content import parts, tokens
 from mastra_memory.context import rendering, thread_history
-from mastra_memory.context.blocks import Block, Context, Kind
-from mastra_memory.context.thread_history import Head
+from mastra_memory.context.blocks import Block, BlockKind, Context
+from mastra_memory.context.thread_history import ThreadState
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import generations
 from mastra_memory.options import MemoryOptions
 from mastra_memory.types import StoredMessage
 
 
-def build(
+def build_context(
     options: MemoryOptions,
     thread_id: str,
     *,
@@ -26,12 +26,12 @@ def build(
     a block of text. A message that is there twice is shown once, a new one among the new ones.
     The thread need not exist yet. Raises `AccessDenied` for a thread of another resource.
     """
-    head = Head.read(options, thread_id, resource_id)
+    head = ThreadState.read(options, thread_id, resource_id)
     record = _record(options, head)
     new_ids = [message.id for message in new_messages]
-    history = thread_history.history(options, head, record, new_ids)
+    history = thread_history.read_history(options, head, record, new_ids)
     known = {message.id for message in history} | set(new_ids)
-    recalled = thread_history.recalled(options, head, query_of(new_messages))
+    recalled = thread_history.recall_messages(options, head, get_search_query(new_messages))
     found = [message for message in recalled if message.id not in known]
     own = [message for message in found if message.thread_id == head.thread_id]
     others = [message for message in found if message.thread_id != head.thread_id]
@@ -39,9 +39,9 @@ def build(
     log = record.active_observations if record else ""
     blocks = [
         _text_block("working_memory", _working_memory(options, head)),
-        _text_block("observations", rendering.observations(log, head.observed)),
-        _text_block("remembered", rendering.other_conversations(others)),
-        _message_block("history", thread_history.presentable(options, shown, new_messages)),
+        _text_block("observations", rendering.render_observations(log, head.observed)),
+        _text_block("remembered", rendering.render_other_conversations(others)),
+        _message_block("history", thread_history.merge_tool_calls(options, shown, new_messages)),
         _message_block("new", new_messages),
     ]
     return Context(
@@ -52,14 +52,14 @@ def build(
     )
 
 
-def _record(options: MemoryOptions, head: Head) -> ObservationalRecord | None:
+def _record(options: MemoryOptions, head: ThreadState) -> ObservationalRecord | None:
     if options.observational_memory is None:
         return None
     scope = options.observational_memory.scope
     return generations.find_head(scope, thread_id=head.thread_id, resource_id=head.resource_id)
 
 
-def _working_memory(options: MemoryOptions, head: Head) -> str:
+def _working_memory(options: MemoryOptions, head: ThreadState) -> str:
     if not options.working_memory.enabled:
         return ""
     return working_memory.system_text(
@@ -67,17 +67,17 @@ def _working_memory(options: MemoryOptions, head: Head) -> str:
     )
 
 
-def _text_block(kind: Kind, text: str) -> Block | None:
+def _text_block(kind: BlockKind, text: str) -> Block | None:
     return Block(kind, text=text, tokens=tokens.counter().text(text)) if text else None
 
 
-def _message_block(kind: Kind, messages: Sequence[StoredMessage]) -> Block | None:
+def _message_block(kind: BlockKind, messages: Sequence[StoredMessage]) -> Block | None:
     used = tokens.counter()
     counts = [used.message(message.role, message.content) for message in messages]
     return Block(kind, messages=tuple(messages), tokens=sum(counts)) if messages else None
 
 
-def query_of(new_messages: Sequence[StoredMessage]) -> str:
+def get_search_query(new_messages: Sequence[StoredMessage]) -> str:
     """What is searched for: the text of the last message of a user."""
     said = [message for message in new_messages if message.role == "user"]
     return parts.text_of(said[-1].content).strip() if said else ""

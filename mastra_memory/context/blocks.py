@@ -7,14 +7,14 @@ from mastra_memory.content import tokens
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.types import StoredMessage
 
-Kind = Literal["working_memory", "observations", "remembered", "history", "new"]
+BlockKind = Literal["working_memory", "observations", "remembered", "history", "new"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """One piece of a context: text for the system prompt, or messages."""
 
-    kind: Kind
+    kind: BlockKind
     text: str = ""
     messages: tuple[StoredMessage, ...] = ()
     tokens: int = 0
@@ -24,8 +24,8 @@ class Block:
 class Context:
     """Everything to put in front of a model for one turn.
 
-    The blocks come in the order of `Kind`; one that would be empty is left out. What changes least
-    comes first, so that a provider's cache of the prompt holds long.
+    The blocks are in the order of `BlockKind`; empty ones are left out. What changes least comes
+    first, so that a provider's prompt cache stays valid for as long as possible.
     """
 
     thread_id: str
@@ -55,6 +55,6 @@ class Context:
         """Whether anything was observed."""
         return self.record is not None and bool(self.record.active_observations)
 
-    def block(self, kind: Kind) -> Block | None:
+    def block(self, kind: BlockKind) -> Block | None:
         """The block of this kind, None where there is none."""
         return next((block for block in self.blocks if block.kind == kind), None)

@@ -41,7 +41,7 @@ _INTENT = re.compile(
 )
 
 
-def readable(log: str, today: date) -> str:
+def format_observations(log: str, today: date) -> str:
     """The log without marks that are for the Observer, its dates told relative to `today`."""
     text = _GROUP.sub("", _BOUNDARY.sub("\n\n", log))
     for pattern, instead in _SLIMMER:
@@ -60,7 +60,7 @@ def _with_times(lines: list[str], today: date) -> Iterator[str]:
             continue
         if before is not None and (gap := (day - before).days) > 1:
             yield from ("", f"[{_gap(gap)}]", "")
-        yield f"{line.rstrip()} ({relative((today - day).days)})"
+        yield f"{line.rstrip()} ({format_relative_days((today - day).days)})"
         before = day
 
 
@@ -68,7 +68,7 @@ def _dated(note: re.Match[str], today: date) -> str:
     day = _read(note["said"])
     if day is None:
         return note[0]
-    told = f"{note['said']} - {relative((today - day).days)}"
+    told = f"{note['said']} - {format_relative_days((today - day).days)}"
     line = note.string[: note.start()]
     if day < today and _INTENT.search(line):
         told += ", likely already happened"
@@ -94,7 +94,7 @@ def _date(found: re.Match[str], day: int) -> date | None:
         return None
 
 
-def relative(days: int) -> str:
+def format_relative_days(days: int) -> str:
     """How long ago so many days are; negative ones are ahead."""
     if days in (0, 1, -1):
         return {0: "today", 1: "yesterday", -1: "tomorrow"}[days]

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ThreadState:
     """What one statement tells about the thread and its working memory."""
 
     thread_id: str
@@ -31,7 +31,7 @@ class Head:
     """What the Observer left in the thread's metadata."""
 
     @staticmethod
-    def read(options: MemoryOptions, thread_id: str, resource_id: str | None) -> "Head":
+    def read(options: MemoryOptions, thread_id: str, resource_id: str | None) -> "ThreadState":
         by_thread = options.working_memory.scope == Scope.THREAD
         join = "w.thread_id = t.id"
         if not by_thread:
@@ -49,7 +49,7 @@ class Head:
         if owner is not None and resource_id is not None and owner != resource_id:
             raise AccessDenied
         named = owner or resource_id or thread_id
-        return Head(thread_id, named, owner is not None, cursor_json, content, observed_json)
+        return ThreadState(thread_id, named, owner is not None, cursor_json, content, observed_json)
 
     @property
     def observed(self) -> Mapping[str, Any]:
@@ -78,9 +78,9 @@ class Head:
         return Cursor.read(kept, options.message_history)
 
 
-def history(
+def read_history(
     options: MemoryOptions,
-    head: Head,
+    head: ThreadState,
     record: ObservationalRecord | None,
     without: Collection[str],
 ) -> list[StoredMessage]:
@@ -99,7 +99,7 @@ def history(
     return _within(options, head, without)
 
 
-def recalled(options: MemoryOptions, head: Head, query: str) -> list[StoredMessage]:
+def recall_messages(options: MemoryOptions, head: ThreadState, query: str) -> list[StoredMessage]:
     """What means the same as the query, with its neighbours; a failing search finds nothing."""
     by_resource = matches.spans_threads(options)
     if not matches.will_search(options, query) or not (head.exists or by_resource):
@@ -115,7 +115,9 @@ def recalled(options: MemoryOptions, head: Head, query: str) -> list[StoredMessa
     return tool_pairs.complete(found, resource_id=head.resource_id)
 
 
-def _within(options: MemoryOptions, head: Head, without: Collection[str]) -> list[StoredMessage]:
+def _within(
+    options: MemoryOptions, head: ThreadState, without: Collection[str]
+) -> list[StoredMessage]:
     """As much as fits. Once it no longer does, more is left out than need be, and for good.
 
     So the beginning stays the same for many turns, which is what a cache of prompts wants.
@@ -137,7 +139,7 @@ def _within(options: MemoryOptions, head: Head, without: Collection[str]) -> lis
     return list(trimmed.messages)
 
 
-def presentable(
+def merge_tool_calls(
     options: MemoryOptions, history: Sequence[StoredMessage], new: Sequence[StoredMessage]
 ) -> list[StoredMessage]:
     """The history with each result inside its call, and without calls that never ended."""

@@ -5,15 +5,15 @@ from typing import Any
 
 from mastra_memory import messages
 from mastra_memory.content import parts, tool_calls
-from mastra_memory.context.turns import Row, row_of
+from mastra_memory.context.turns import MessageRow, build_row
 from mastra_memory.db import locking
 from mastra_memory.recall import recent
 
-LOOK_BACK = 40
+MAX_LOOKBACK_MESSAGES = 40
 """A result belongs to a call that is among the last so many messages."""
 
 
-def reconciled(thread_id: str, rows: Sequence[Row]) -> list[Row]:
+def reconcile_tool_calls(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
     """The rows to save instead of these, given what the thread holds.
 
     A call that is sent again keeps its arguments and never goes back to an earlier state; calls
@@ -35,7 +35,7 @@ def reconciled(thread_id: str, rows: Sequence[Row]) -> list[Row]:
     return _folded(_tail(thread_id, normal), normal)
 
 
-def _normal(row: Row) -> Row:
+def _normal(row: MessageRow) -> MessageRow:
     content = parts.normalise(row)
     kept = [
         part
@@ -45,20 +45,20 @@ def _normal(row: Row) -> Row:
     return {**row, "content": {**content, "parts": kept}}
 
 
-def _says_something(row: Row) -> bool:
+def _says_something(row: MessageRow) -> bool:
     return bool(row["content"]["parts"] or row["content"].get("content"))
 
 
-def _tail(thread_id: str, rows: Sequence[Row]) -> list[Row]:
+def _tail(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
     """The messages before these that hold calls whose results they may bring, oldest first."""
     if not any(tool_calls.lone_results(row["role"], row["content"]) for row in rows):
         return []
     ids = [row["id"] for row in rows]
-    found = recent.read_newest(thread_id, LOOK_BACK, without=ids)
-    return [row_of(one, one.thread_id, one.resource_id, one.role) for one in reversed(found)]
+    found = recent.read_newest(thread_id, MAX_LOOKBACK_MESSAGES, without=ids)
+    return [build_row(one, one.thread_id, one.resource_id, one.role) for one in reversed(found)]
 
 
-def _folded(tail: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+def _folded(tail: Sequence[MessageRow], rows: Sequence[MessageRow]) -> list[MessageRow]:
     """Put each result where it belongs; give back what has changed of the tail, and the rows."""
     whole = [*tail, *(_with_content(row, row["content"]) for row in rows)]
     changed: set[int] = set()
@@ -79,11 +79,11 @@ def _folded(tail: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
     return [row for row in wanted if row["content"] is not None and _says_something(row)]
 
 
-def _with_content(row: Row, content: Any) -> Row:
+def _with_content(row: MessageRow, content: Any) -> MessageRow:
     return {**row, "content": content}
 
 
-def _home(rows: Sequence[Row], place: int) -> int | None:
+def _home(rows: Sequence[MessageRow], place: int) -> int | None:
     """Where the open call of a result is, if nothing stands between; joined results are gone."""
     results = tool_calls.lone_results(rows[place]["role"], rows[place]["content"])
     for earlier in range(place - 1, -1, -1):
@@ -101,14 +101,14 @@ def _home(rows: Sequence[Row], place: int) -> int | None:
     return None
 
 
-def _with_arguments(before: Sequence[Row], content: parts.Content) -> parts.Content:
+def _with_arguments(before: Sequence[MessageRow], content: parts.Content) -> parts.Content:
     """A lone result with name and arguments of its call, where that is among the rows before."""
     known = _calls_by_id(before)
     changed = {"parts": [_filled(part, known) for part in content["parts"]]}
     return {**content, **changed}
 
 
-def _calls_by_id(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+def _calls_by_id(rows: Sequence[MessageRow]) -> dict[str, dict[str, Any]]:
     """The calls that these messages hold, by id, the last of each."""
     found = (row["content"] for row in rows if row["content"] is not None)
     return {

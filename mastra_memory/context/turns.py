@@ -13,14 +13,14 @@ from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.types import StoredMessage
 
-Given = str | Mapping[str, Any] | StoredMessage
+MessageInput = str | Mapping[str, Any] | StoredMessage
 """A text, a message in any of Mastra's forms, or one as it was read."""
-Row = dict[str, Any]
+MessageRow = dict[str, Any]
 """A message as a save takes it."""
 
 _GIVEN: Any = (str, Mapping, StoredMessage)
 _NAMES = uuid.UUID("5f0c6d1e-6a35-4c1c-9d0c-5f6f4f5d5c1a")
-MOST = 100
+MAX_ANSWER_MESSAGES = 100
 """Messages of one answer."""
 
 
@@ -38,15 +38,15 @@ class Turn:
     """By what the ids of the answer are made."""
 
 
-def rows_of(
-    given: Given | Iterable[Given],
+def build_rows(
+    given: MessageInput | Iterable[MessageInput],
     *,
     thread_id: str,
     resource_id: str,
     role: str = "user",
     name: str | None = None,
     limit: int | None = None,
-) -> list[Row]:
+) -> list[MessageRow]:
     """Messages ready to be saved into a thread; a text is said by `role`.
 
     What has no id gets one: made from `name` and its place, so that the same turn has the same
@@ -63,7 +63,7 @@ def rows_of(
         if not isinstance(one, _GIVEN):
             reason = "is neither text nor a message"
             raise InvalidInput(f"messages.{index} {reason}", [Issue(f"messages.{index}", reason)])
-        row = row_of(one, thread_id, resource_id, role)
+        row = build_row(one, thread_id, resource_id, role)
         if row["threadId"] != thread_id:
             reason = "is of another thread"
             raise InvalidInput(f"messages.{index} {reason}", [Issue(f"messages.{index}", reason)])
@@ -72,7 +72,7 @@ def rows_of(
     return rows
 
 
-def row_of(given: Given, thread_id: str, resource_id: str, role: str) -> Row:
+def build_row(given: MessageInput, thread_id: str, resource_id: str, role: str) -> MessageRow:
     owner = {"threadId": thread_id, "resourceId": resource_id}
     if isinstance(given, str):
         return {"role": role, "content": given, **owner}
@@ -94,12 +94,12 @@ def _id(thread_id: str, name: str | None, index: int) -> str:
     return str(uuid.uuid5(_NAMES, json_text.clean_text(f"{thread_id}\n{name}\n{index}")))
 
 
-def answer_name(user_ids: Sequence[str], turn_id: str | None) -> str:
+def make_answer_key(user_ids: Sequence[str], turn_id: str | None) -> str:
     """By what the ids of an answer are made: the turn's id, or the last thing it answers."""
     return f"answer to {turn_id or (user_ids[-1] if user_ids else uuid.uuid4())}"
 
 
-def shown(rows: Sequence[Row]) -> list[StoredMessage]:
+def preview_messages(rows: Sequence[MessageRow]) -> list[StoredMessage]:
     """The messages as a context shows them before they are stored."""
     now = times.now()
     return [
@@ -120,5 +120,7 @@ def shown(rows: Sequence[Row]) -> list[StoredMessage]:
 
 def find_answer(thread_id: str, name: str) -> list[StoredMessage]:
     """The answer of this name as it was stored; empty when there is none."""
-    found = messages.get_messages([_id(thread_id, name, index) for index in range(MOST)])
+    found = messages.get_messages(
+        [_id(thread_id, name, index) for index in range(MAX_ANSWER_MESSAGES)]
+    )
     return [message for message in found if message.thread_id == thread_id]

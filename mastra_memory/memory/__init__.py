@@ -6,11 +6,11 @@ from typing import Any
 from mastra_memory import messages, signals, tasks, threads
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.embedding import queue
-from mastra_memory.memory.base import Options, for_async
-from mastra_memory.memory.exports import ExportVerbs
-from mastra_memory.memory.observational import ObservingVerbs
-from mastra_memory.memory.turns import AgentVerbs
-from mastra_memory.memory.working_memory import WorkingMemoryVerbs
+from mastra_memory.memory.base import OptionOverrides, make_async
+from mastra_memory.memory.exports import ExportMethods
+from mastra_memory.memory.observational import ObservationalMemoryMethods
+from mastra_memory.memory.turns import TurnMethods
+from mastra_memory.memory.working_memory import WorkingMemoryMethods
 from mastra_memory.recall import multi_thread, search_service, selection
 from mastra_memory.search.engine import Kind
 from mastra_memory.threads import cloning
@@ -25,7 +25,7 @@ from mastra_memory.types import (
 )
 
 
-class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
+class Memory(TurnMethods, WorkingMemoryMethods, ObservationalMemoryMethods, ExportMethods):
     """The memory of one agent. Cheap to make, holds no state but options.
 
     A trusted door: it checks what a call names, not who calls. Whoever serves other people's
@@ -145,7 +145,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         return self._save(batch, strip=False)
 
     def recall(
-        self, thread_id: str, *, options: Options | None = None, **choices: Any
+        self, thread_id: str, *, options: OptionOverrides | None = None, **choices: Any
     ) -> MessagePage:
         """What an agent reads before its next turn, oldest first; see `assemble.recall`."""
         return selection.recall(self.options.merged(options), thread_id, **choices)
@@ -158,7 +158,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         thread_id: str | None = None,
         limit: int = 20,
         search_type: Kind | None = None,
-        options: Options | None = None,
+        options: OptionOverrides | None = None,
     ) -> SearchResult:
         """Messages of the resource, or of the thread if one is named; see `answering.search`."""
         return search_service.search(
@@ -221,7 +221,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
 
     @retry_conflicts
     def clone_thread(
-        self, source_thread_id: str, *, options: Options | None = None, **choices: Any
+        self, source_thread_id: str, *, options: OptionOverrides | None = None, **choices: Any
     ) -> CloneResult:
         """Copy a thread and read the copied messages; see `cloning.clone_thread`."""
         memory = self.options.merged(options).working_memory
@@ -231,7 +231,7 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
         return result
 
     def copy_thread(
-        self, source_thread_id: str, *, options: Options | None = None, **choices: Any
+        self, source_thread_id: str, *, options: OptionOverrides | None = None, **choices: Any
     ) -> CloneResult:
         """The same without reading the messages, however long the thread is."""
         return self.clone_thread(source_thread_id, options=options, with_messages=False, **choices)
@@ -260,25 +260,25 @@ class Memory(AgentVerbs, WorkingMemoryVerbs, ObservingVerbs, ExportVerbs):
 
     # The same verbs for async code
 
-    acreate_thread = for_async(create_thread)
-    asave_thread = for_async(save_thread)
-    aget_thread_by_id = for_async(get_thread_by_id)
-    aget_thread = for_async(get_thread)
-    alist_threads = for_async(list_threads)
-    aupdate_thread = for_async(update_thread)
-    adelete_thread = for_async(delete_thread)
-    atransfer_thread = for_async(transfer_thread)
-    asave_messages = for_async(save_messages)
-    apersist_messages = for_async(persist_messages)
-    arecall = for_async(recall)
-    asearch = for_async(search)
-    aretry_embeddings = for_async(retry_embeddings)
-    alist_messages = for_async(list_messages)
-    aget_messages = for_async(get_messages)
-    aupdate_messages = for_async(update_messages)
-    adelete_messages = for_async(delete_messages)
-    aclone_thread = for_async(clone_thread)
-    acopy_thread = for_async(copy_thread)
-    aget_source_thread = for_async(get_source_thread)
-    alist_clones = for_async(list_clones)
-    aget_clone_history = for_async(get_clone_history)
+    acreate_thread = make_async(create_thread)
+    asave_thread = make_async(save_thread)
+    aget_thread_by_id = make_async(get_thread_by_id)
+    aget_thread = make_async(get_thread)
+    alist_threads = make_async(list_threads)
+    aupdate_thread = make_async(update_thread)
+    adelete_thread = make_async(delete_thread)
+    atransfer_thread = make_async(transfer_thread)
+    asave_messages = make_async(save_messages)
+    apersist_messages = make_async(persist_messages)
+    arecall = make_async(recall)
+    asearch = make_async(search)
+    aretry_embeddings = make_async(retry_embeddings)
+    alist_messages = make_async(list_messages)
+    aget_messages = make_async(get_messages)
+    aupdate_messages = make_async(update_messages)
+    adelete_messages = make_async(delete_messages)
+    aclone_thread = make_async(clone_thread)
+    acopy_thread = make_async(copy_thread)
+    aget_source_thread = make_async(get_source_thread)
+    alist_clones = make_async(list_clones)
+    aget_clone_history = make_async(get_clone_history)

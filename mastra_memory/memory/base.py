@@ -13,19 +13,21 @@ from mastra_memory.types import StoredThread
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Options = Mapping[str, Any]
+OptionOverrides = Mapping[str, Any]
 """Options for one call, over the agent's own: Mastra's names or snake_case."""
 
 
-def for_async(method: Callable[P, R]) -> Callable[P, Awaitable[R]]:
+def make_async(method: Callable[P, R]) -> Callable[P, Awaitable[R]]:
     """The same verb for async code, run in Django's thread for synchronous work."""
     return sync_to_async(method)
 
 
-class Base:
+class MemoryBase:
     """One agent's options, and what several verbs need."""
 
-    def __init__(self, agent_id: str | None = None, *, options: Options | None = None) -> None:
+    def __init__(
+        self, agent_id: str | None = None, *, options: OptionOverrides | None = None
+    ) -> None:
         """Options come from the settings, for the named agent, with `options` over them.
 
         Raises `AgentNotFound` and `MemoryNotConfigured` as `conf.agent_options` does.

@@ -1,10 +1,10 @@
 """The verb of exports in the background."""
 
 from mastra_memory import tasks
-from mastra_memory.memory.base import Base
+from mastra_memory.memory.base import MemoryBase
 
 
-class ExportVerbs(Base):
+class ExportMethods(MemoryBase):
     """Files that are made while nobody waits."""
 
     def start_export(self, job_id: int) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import FeatureDisabled
-from mastra_memory.memory.base import Base, for_async
+from mastra_memory.memory.base import MemoryBase, make_async
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import generations
 
 
-class ObservingVerbs(Base):
+class ObservationalMemoryMethods(MemoryBase):
     """What was observed about a thread or a resource."""
 
     def get_observational_record(
@@ -63,7 +63,7 @@ class ObservingVerbs(Base):
             raise FeatureDisabled("Observational Memory is not enabled for this agent")
         return self.options.observational_memory.scope
 
-    aget_observational_record = for_async(get_observational_record)
-    alist_observational_history = for_async(list_observational_history)
-    await_for_buffering = for_async(wait_for_buffering)
-    aupdate_observational_memory_config = for_async(update_observational_memory_config)
+    aget_observational_record = make_async(get_observational_record)
+    alist_observational_history = make_async(list_observational_history)
+    await_for_buffering = make_async(wait_for_buffering)
+    aupdate_observational_memory_config = make_async(update_observational_memory_config)

@@ -8,14 +8,14 @@ from django.db import transaction
 
 from mastra_memory import conf, messages, signals, tasks
 from mastra_memory.db.locking import retry_conflicts
-from mastra_memory.memory.base import Base
+from mastra_memory.memory.base import MemoryBase
 from mastra_memory.messages import validation
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
 from mastra_memory.types import SavedMessages, StoredMessage
 
 
-class Saving(Base):
+class MessageSaving(MemoryBase):
     """What every verb that stores messages goes through."""
 
     @retry_conflicts

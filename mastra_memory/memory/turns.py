@@ -10,22 +10,22 @@ from django.db import transaction
 
 from mastra_memory import conf, context, threads
 from mastra_memory.context import Context, turn_tool_calls, turns
-from mastra_memory.context.turns import Given, Row, Turn
+from mastra_memory.context.turns import MessageInput, MessageRow, Turn
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.llm import summaries
 from mastra_memory.llm.summaries import Summary
-from mastra_memory.memory.base import Options, for_async
-from mastra_memory.memory.saving import Saving
+from mastra_memory.memory.base import OptionOverrides, make_async
+from mastra_memory.memory.saving import MessageSaving
 from mastra_memory.recall import recent
 from mastra_memory.types import StoredMessage
 
-SUMMARY_PAGE = 100
+SUMMARY_PAGE_SIZE = 100
 
-Said = Given | Iterable[Given]
+MessagesInput = MessageInput | Iterable[MessageInput]
 """One message or several: texts, messages in any of Mastra's forms, or messages as read."""
 
 
-class AgentVerbs(Saving):
+class TurnMethods(MessageSaving):
     """What an agent needs each turn."""
 
     def context(
@@ -33,8 +33,8 @@ class AgentVerbs(Saving):
         thread_id: str,
         *,
         resource_id: str | None = None,
-        new_messages: Said = (),
-        options: Options | None = None,
+        new_messages: MessagesInput = (),
+        options: OptionOverrides | None = None,
     ) -> Context:
         """What to put in front of the model: frozen blocks in a fixed order, counted.
 
@@ -42,30 +42,34 @@ class AgentVerbs(Saving):
         cannot leave its fence; then the history, then `new_messages`, no message twice. The thread
         need not exist yet. Raises `AccessDenied` for a thread of another resource.
         """
-        rows = turns.rows_of(
+        rows = turns.build_rows(
             new_messages, thread_id=thread_id, resource_id=resource_id or thread_id
         )
         return self._context(thread_id, resource_id, rows, options)
 
     def _context(
-        self, thread_id: str, resource_id: str | None, rows: list[Row], options: Options | None
+        self,
+        thread_id: str,
+        resource_id: str | None,
+        rows: list[MessageRow],
+        options: OptionOverrides | None,
     ) -> Context:
-        return context.build(
+        return context.build_context(
             self.options.merged(options),
             thread_id,
             resource_id=resource_id,
-            new_messages=turns.shown(rows),
+            new_messages=turns.preview_messages(rows),
         )
 
     def save_turn(
         self,
         thread_id: str,
-        messages: Said,
+        messages: MessagesInput,
         *,
         resource_id: str | None = None,
-        answer: Callable[[Context], Said] | Said | None = None,
+        answer: Callable[[Context], MessagesInput] | MessagesInput | None = None,
         turn_id: str | None = None,
-        options: Options | None = None,
+        options: OptionOverrides | None = None,
     ) -> Turn:
         """Keep what the user said, ask for the answer, keep that.
 
@@ -86,12 +90,12 @@ class AgentVerbs(Saving):
     async def asave_turn(
         self,
         thread_id: str,
-        messages: Said,
+        messages: MessagesInput,
         *,
         resource_id: str | None = None,
-        answer: Callable[[Context], Awaitable[Said]],
+        answer: Callable[[Context], Awaitable[MessagesInput]],
         turn_id: str | None = None,
-        options: Options | None = None,
+        options: OptionOverrides | None = None,
     ) -> Turn:
         """The same where `answer` is awaited; no thread is held meanwhile."""
         begin = sync_to_async(self._begin_turn)
@@ -104,29 +108,29 @@ class AgentVerbs(Saving):
     def _begin_turn(
         self,
         thread_id: str,
-        messages: Said,
+        messages: MessagesInput,
         resource_id: str | None,
         turn_id: str | None,
-        options: Options | None,
+        options: OptionOverrides | None,
         *,
         durable: bool,
     ) -> Turn:
         """Commit what the user said; with the answer, where it was given before."""
         if durable:
-            _refuse_in_transaction()
+            _check_not_in_transaction()
         owner = resource_id or thread_id
         if not self.options.read_only:
             owner = self._ensure_thread(thread_id, resource_id).resource_id
-        rows = turns.rows_of(messages, thread_id=thread_id, resource_id=owner, name=turn_id)
-        name = turns.answer_name([row["id"] for row in rows], turn_id)
+        rows = turns.build_rows(messages, thread_id=thread_id, resource_id=owner, name=turn_id)
+        name = turns.make_answer_key([row["id"] for row in rows], turn_id)
         answered = turns.find_answer(thread_id, name)
         shown = self._context(thread_id, resource_id, rows, options)
         kept = self._keep(thread_id, rows, durable=durable)
         return Turn(shown, kept, answered, repeated=bool(answered), name=name)
 
-    def _end_turn(self, turn: Turn, given: Said) -> Turn:
+    def _end_turn(self, turn: Turn, given: MessagesInput) -> Turn:
         shown = turn.context
-        rows = turns.rows_of(
+        rows = turns.build_rows(
             given,
             thread_id=shown.thread_id,
             resource_id=shown.resource_id,
@@ -136,11 +140,15 @@ class AgentVerbs(Saving):
         return replace(turn, answer=self._keep(shown.thread_id, rows, durable=True))
 
     @retry_conflicts
-    def _keep(self, thread_id: str, rows: list[Row], *, durable: bool) -> Sequence[StoredMessage]:
+    def _keep(
+        self, thread_id: str, rows: list[MessageRow], *, durable: bool
+    ) -> Sequence[StoredMessage]:
         if self.options.read_only:
-            return turns.shown(rows)
+            return turns.preview_messages(rows)
         with transaction.atomic(durable=durable):
-            return self._save(turn_tool_calls.reconciled(thread_id, rows), strip=True).messages
+            return self._save(
+                turn_tool_calls.reconcile_tool_calls(thread_id, rows), strip=True
+            ).messages
 
     def summarize_thread(
         self,
@@ -156,13 +164,13 @@ class AgentVerbs(Saving):
         Raises `ThreadNotFound`, `AccessDenied`, `ProviderUnavailable` and `ProviderRefused`.
         """
         thread = threads.get_thread(thread_id, resource_id=resource_id)
-        found = islice(recent.stream(thread.id, page_size=SUMMARY_PAGE), last_messages)
+        found = islice(recent.stream(thread.id, page_size=SUMMARY_PAGE_SIZE), last_messages)
         told = summaries.fitting(found, max_input_tokens)
         return summaries.summarize(told, thread_id=thread.id, **choices)
 
     def summarize_conversation(
         self,
-        messages: Said,
+        messages: MessagesInput,
         *,
         thread_id: str | None = None,
         resource_id: str | None = None,
@@ -170,22 +178,22 @@ class AgentVerbs(Saving):
     ) -> Summary:
         """Notes on these messages, which are neither read from anywhere nor stored."""
         nowhere = thread_id or resource_id or "conversation"
-        rows = turns.rows_of(
+        rows = turns.build_rows(
             messages,
             thread_id=nowhere,
             resource_id=resource_id or nowhere,
             limit=conf.app_settings().MAX_MESSAGES_PER_SAVE,
         )
         return summaries.summarize(
-            turns.shown(rows), thread_id=thread_id, resource_id=resource_id, **choices
+            turns.preview_messages(rows), thread_id=thread_id, resource_id=resource_id, **choices
         )
 
-    acontext = for_async(context)
-    asummarize_thread = for_async(summarize_thread)
-    asummarize_conversation = for_async(summarize_conversation)
+    acontext = make_async(context)
+    asummarize_thread = make_async(summarize_thread)
+    asummarize_conversation = make_async(summarize_conversation)
 
 
-def _refuse_in_transaction() -> None:
+def _check_not_in_transaction() -> None:
     try:
         with transaction.atomic(durable=True):
             pass

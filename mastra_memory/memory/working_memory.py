@@ -8,17 +8,21 @@ from django.db import transaction
 from mastra_memory import threads, working_memory
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput
-from mastra_memory.memory.base import Base, Options, for_async
+from mastra_memory.memory.base import MemoryBase, OptionOverrides, make_async
 from mastra_memory.models import Scope
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.types import RevisionPage
 
 
-class WorkingMemoryVerbs(Base):
+class WorkingMemoryMethods(MemoryBase):
     """The text kept for a thread or its resource."""
 
     def get_working_memory(
-        self, thread_id: str, *, resource_id: str | None = None, options: Options | None = None
+        self,
+        thread_id: str,
+        *,
+        resource_id: str | None = None,
+        options: OptionOverrides | None = None,
     ) -> str | None:
         """The text of the thread or, in resource scope, of its resource; None when there is none.
 
@@ -37,7 +41,7 @@ class WorkingMemoryVerbs(Base):
         content: str,
         *,
         resource_id: str | None = None,
-        options: Options | None = None,
+        options: OptionOverrides | None = None,
         mode: working_memory.Mode = "replace",
         source: str = "python",
         author_id: Any = None,
@@ -56,14 +60,18 @@ class WorkingMemoryVerbs(Base):
             )
 
     def get_working_memory_template(
-        self, *, options: Options | None = None
+        self, *, options: OptionOverrides | None = None
     ) -> working_memory.Template | None:
         """What an empty working memory looks like; None when working memory is off."""
         choice = self.options.merged(options).working_memory
         return working_memory.template_of(choice) if choice.enabled else None
 
     def get_system_message(
-        self, thread_id: str, *, resource_id: str | None = None, options: Options | None = None
+        self,
+        thread_id: str,
+        *,
+        resource_id: str | None = None,
+        options: OptionOverrides | None = None,
     ) -> str | None:
         """What the agent is told about its working memory; None when that is off."""
         merged = self.options.merged(options)
@@ -75,7 +83,11 @@ class WorkingMemoryVerbs(Base):
         )
 
     def working_memory_tool(
-        self, thread_id: str, *, resource_id: str | None = None, options: Options | None = None
+        self,
+        thread_id: str,
+        *,
+        resource_id: str | None = None,
+        options: OptionOverrides | None = None,
     ) -> working_memory.MemoryTool | None:
         """The tool with which the agent updates its working memory in this thread.
 
@@ -103,7 +115,7 @@ class WorkingMemoryVerbs(Base):
         thread_id: str,
         *,
         resource_id: str | None = None,
-        options: Options | None = None,
+        options: OptionOverrides | None = None,
         page: int = 0,
         per_page: int = 20,
     ) -> RevisionPage:
@@ -118,7 +130,7 @@ class WorkingMemoryVerbs(Base):
         version: int,
         *,
         resource_id: str | None = None,
-        options: Options | None = None,
+        options: OptionOverrides | None = None,
         source: str = "python",
         author_id: Any = None,
     ) -> int:
@@ -129,7 +141,7 @@ class WorkingMemoryVerbs(Base):
         place = self._place(self._working_memory(options), thread_id, resource_id)
         return working_memory.restore(place, version, source=source, author_id=author_id)
 
-    def _working_memory(self, options: Options | None) -> WorkingMemoryOptions:
+    def _working_memory(self, options: OptionOverrides | None) -> WorkingMemoryOptions:
         choice = self.options.merged(options).working_memory
         if not choice.enabled:
             raise FeatureDisabled("Working memory is not enabled for this memory instance")
@@ -168,8 +180,8 @@ class WorkingMemoryVerbs(Base):
         if content and self._shares_working_memory():
             working_memory.save_for_resource(resource_id, content, source="api")
 
-    aget_working_memory = for_async(get_working_memory)
-    aupdate_working_memory = for_async(update_working_memory)
-    aget_system_message = for_async(get_system_message)
-    alist_working_memory_revisions = for_async(list_working_memory_revisions)
-    arestore_working_memory = for_async(restore_working_memory)
+    aget_working_memory = make_async(get_working_memory)
+    aupdate_working_memory = make_async(update_working_memory)
+    aget_system_message = make_async(get_system_message)
+    alist_working_memory_revisions = make_async(list_working_memory_revisions)
+    arestore_working_memory = make_async(restore_working_memory)

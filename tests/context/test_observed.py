@@ -51,7 +51,7 @@ def nothing_set(memory_settings: Callable[..., None]) -> None:
     ],
 )
 def test_readable__is_slim_and_knows_the_day(log: str, shown: str | None) -> None:
-    assert observation_text.readable(log, TODAY) == (log if shown is None else shown)
+    assert observation_text.format_observations(log, TODAY) == (log if shown is None else shown)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_readable__is_slim_and_knows_the_day(log: str, shown: str | None) -> Non
     ],
 )
 def test_relative__tells_days(days: int, told: str) -> None:
-    assert observation_text.relative(days) == told
+    assert observation_text.format_relative_days(days) == told
 
 
 def talk(thread_id: str = "t", **more: Any) -> Any:

@@ -13,10 +13,21 @@ from langchain_core.messages import (
     messages_from_dict,
 )
 
-from mastra_memory.adapters.assistant_steps import is_call, outcome_of, steps_of, told_once
+from mastra_memory.adapters.assistant_steps import (
+    deduplicate_tool_calls,
+    get_outcome,
+    is_tool_call,
+    split_steps,
+)
 from mastra_memory.adapters.langchain import content_blocks
 from mastra_memory.adapters.langchain.content_blocks import LIBRARY
-from mastra_memory.adapters.library_metadata import Json, content_of, noted, notes_of, notes_on
+from mastra_memory.adapters.library_metadata import (
+    Json,
+    attach_metadata,
+    build_content,
+    get_message_metadata,
+    get_part_metadata,
+)
 from mastra_memory.memory import Memory
 from mastra_memory.types import StoredMessage
 
@@ -94,9 +105,9 @@ def _content(kind: str, data: Json) -> Json:
     notes = {key: value for key, value in data.items() if key not in ("content", "tool_calls")}
     notes["type"] = kind
     notes["is_list"] = isinstance(data["content"], list) or None
-    parts = content_blocks.parts_of(data["content"], data.get("tool_calls") or [])
+    parts = content_blocks.build_parts(data["content"], data.get("tool_calls") or [])
     parts = parts or [{"type": "text", "text": ""}]
-    return content_of(LIBRARY, parts, notes)
+    return build_content(LIBRARY, parts, notes)
 
 
 def _of_tool(data: Json) -> Json:
@@ -114,26 +125,30 @@ def _of_tool(data: Json) -> Json:
     if failed:
         invocation["errorText"] = str(data["content"])
     part = {"type": "tool-invocation", "toolInvocation": invocation}
-    return content_of(LIBRARY, [noted(LIBRARY, part, notes, under="return")], {"type": "tool"})
+    return build_content(
+        LIBRARY, [attach_metadata(LIBRARY, part, notes, under="return")], {"type": "tool"}
+    )
 
 
 def to_messages(messages: Iterable[StoredMessage]) -> list[BaseMessage]:
     """LangChain's messages, whoever wrote them."""
-    return messages_from_dict([one for each in told_once(messages) for one in _dumped(each)])
+    return messages_from_dict(
+        [one for each in deduplicate_tool_calls(messages) for one in _dumped(each)]
+    )
 
 
 def _dumped(message: StoredMessage) -> Iterator[Json]:
     content = message.content
-    notes = notes_on(LIBRARY, content)
+    notes = get_message_metadata(LIBRARY, content)
     if message.role == "tool":
         for part in content["parts"]:
-            if is_call(part):
+            if is_tool_call(part):
                 yield _tool_message(part)
         return
     if message.role != "assistant":
         yield _message("human", content["parts"], notes, message)
         return
-    for step in steps_of(content, library=LIBRARY, whole=notes is not None):
+    for step in split_steps(content, library=LIBRARY, whole=notes is not None):
         yield _message("ai", step.said, notes, message)
         for part in step.ended:
             yield _tool_message(part)
@@ -144,7 +159,7 @@ def _message(
 ) -> Json:
     about = dict(notes or {"id": message.id})
     kind = about.pop("type", kind)
-    said, called = content_blocks.blocks_of(parts, is_list=about.pop("is_list", False) is True)
+    said, called = content_blocks.build_blocks(parts, is_list=about.pop("is_list", False) is True)
     data = {"content": said, **about}
     if called or kind == "ai":
         data["tool_calls"] = called
@@ -153,11 +168,11 @@ def _message(
 
 def _tool_message(part: Json) -> Json:
     call = part["toolInvocation"]
-    notes = dict(notes_of(LIBRARY, part).get("return", {}))
+    notes = dict(get_part_metadata(LIBRARY, part).get("return", {}))
     written_here = notes.pop("order", None) is not None
-    given, failed = outcome_of(call)
+    given, failed = get_outcome(call)
     if not written_here:
-        given = given if isinstance(given, str) else content_blocks.as_json(given)
+        given = given if isinstance(given, str) else content_blocks.dump_json(given)
         notes["name"] = call.get("toolName")
     data = {
         "content": given,

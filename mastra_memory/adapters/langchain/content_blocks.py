@@ -5,20 +5,25 @@ from typing import Any
 
 import orjson
 
-from mastra_memory.adapters.assistant_steps import is_call, thought
-from mastra_memory.adapters.library_metadata import Json, noted, notes_of, opaque
+from mastra_memory.adapters.assistant_steps import get_reasoning_text, is_tool_call
+from mastra_memory.adapters.library_metadata import (
+    Json,
+    attach_metadata,
+    get_part_metadata,
+    make_opaque_part,
+)
 
 LIBRARY = "langchain"
 _THOUGHTS = {"reasoning": "reasoning", "thinking": "thinking"}
 _MEDIA = ("image", "audio", "video", "file")
 
 
-def as_json(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """A value as JSON text."""
     return orjson.dumps(value, default=str).decode()
 
 
-def parts_of(content: str | Sequence[Any], tool_calls: Sequence[Json]) -> list[Json]:
+def build_parts(content: str | Sequence[Any], tool_calls: Sequence[Json]) -> list[Json]:
     """The parts that say what a message says, its calls last."""
     known = {call.get("id"): call for call in tool_calls}
     said = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
@@ -29,22 +34,24 @@ def parts_of(content: str | Sequence[Any], tool_calls: Sequence[Json]) -> list[J
 
 def _part(block: Any, known: Mapping[Any, Json]) -> Json:
     if isinstance(block, str):
-        return noted(LIBRARY, {"type": "text", "text": block}, {"bare": True})
+        return attach_metadata(LIBRARY, {"type": "text", "text": block}, {"bare": True})
     kind = block.get("type")
     if kind == "text" and isinstance(block.get("text"), str):
-        return noted(LIBRARY, {"type": "text", "text": block["text"]}, _rest(block, "text"))
+        return attach_metadata(
+            LIBRARY, {"type": "text", "text": block["text"]}, _rest(block, "text")
+        )
     if kind in _THOUGHTS and isinstance(block.get(_THOUGHTS[kind]), str):
         text = block[_THOUGHTS[kind]]
         made = {"type": "reasoning", "reasoning": text}
         made["details"] = [{"type": "text", "text": text}]
-        return noted(LIBRARY, made, _rest(block, _THOUGHTS[kind]) | {"kind": kind})
+        return attach_metadata(LIBRARY, made, _rest(block, _THOUGHTS[kind]) | {"kind": kind})
     if kind == "image_url":
         return _image_url(block)
     if kind in _MEDIA and ("url" in block or "base64" in block):
         return _media(kind, block)
     if kind == "tool_use" and block.get("input") == known.get(block.get("id"), {}).get("args"):
-        return opaque(LIBRARY, _rest(block, "input") | {"type": kind})
-    return opaque(LIBRARY, block)
+        return make_opaque_part(LIBRARY, _rest(block, "input") | {"type": kind})
+    return make_opaque_part(LIBRARY, block)
 
 
 def _rest(block: Mapping[str, Any], *said: str) -> Json:
@@ -57,7 +64,7 @@ def _image_url(block: Json) -> Json:
     notes = _rest(block, "image_url") | {"kind": "image_url", "inner": _rest(inner, "url")}
     notes["bare"] = None if isinstance(address, Mapping) else True
     made = {"type": "file", "mimeType": "image/*", "data": inner.get("url") or ""}
-    return noted(LIBRARY, made, notes)
+    return attach_metadata(LIBRARY, made, notes)
 
 
 def _media(kind: str, block: Json) -> Json:
@@ -67,7 +74,9 @@ def _media(kind: str, block: Json) -> Json:
         made["data"] = block["url"]
     else:
         made["data"] = f"data:{media_type};base64,{block['base64']}"
-    return noted(LIBRARY, made, _rest(block, "url", "base64", "mime_type") | {"kind": kind})
+    return attach_metadata(
+        LIBRARY, made, _rest(block, "url", "base64", "mime_type") | {"kind": kind}
+    )
 
 
 def _call(call: Json) -> Json:
@@ -79,12 +88,12 @@ def _call(call: Json) -> Json:
     }
     part = {"type": "tool-invocation", "toolInvocation": invocation}
     notes = {"no_id": True} if call.get("id") is None else {}
-    return noted(LIBRARY, part, notes | _rest(call, "id", "name", "args"), under="call")
+    return attach_metadata(LIBRARY, part, notes | _rest(call, "id", "name", "args"), under="call")
 
 
-def blocks_of(parts: Sequence[Json], *, is_list: bool) -> tuple[str | list[Any], list[Json]]:
+def build_blocks(parts: Sequence[Json], *, is_list: bool) -> tuple[str | list[Any], list[Json]]:
     """Content and tool calls of a message made of these parts; text alone is a text."""
-    called = [_called(part) for part in parts if is_call(part)]
+    called = [_called(part) for part in parts if is_tool_call(part)]
     by_id = {call["id"]: call for call in called}
     said = [block for part in parts if (block := _block(part, by_id)) is not None]
     texts = [block["text"] for block in said if _is_plain(block)]
@@ -99,7 +108,7 @@ def _is_plain(block: Any) -> bool:
 
 def _called(part: Json) -> Json:
     call = part["toolInvocation"]
-    notes = notes_of(LIBRARY, part).get("call", {})
+    notes = get_part_metadata(LIBRARY, part).get("call", {})
     args = call.get("args")
     return {
         "name": call.get("toolName") or "",
@@ -111,7 +120,7 @@ def _called(part: Json) -> Json:
 
 
 def _block(part: Json, called: Mapping[str, Json]) -> Any:
-    notes = notes_of(LIBRARY, part)
+    notes = get_part_metadata(LIBRARY, part)
     match part.get("type"):
         case "text":
             if notes.pop("bare", False):
@@ -119,7 +128,7 @@ def _block(part: Json, called: Mapping[str, Json]) -> Any:
             return {"type": "text", "text": part["text"], **notes}
         case "reasoning":
             kind = notes.pop("kind", "reasoning")
-            return {"type": kind, _THOUGHTS[kind]: thought(part), **notes}
+            return {"type": kind, _THOUGHTS[kind]: get_reasoning_text(part), **notes}
         case "file" | "image":
             return _media_block(part, notes)
         case kind if kind == f"data-{LIBRARY}":

@@ -7,27 +7,27 @@ from typing import Any
 import orjson
 
 from mastra_memory.adapters.assistant_steps import (
-    has_ended,
-    is_call,
-    outcome_of,
-    steps_of,
-    thought,
-    told_once,
+    deduplicate_tool_calls,
+    get_outcome,
+    get_reasoning_text,
+    has_outcome,
+    is_tool_call,
+    split_steps,
 )
 from mastra_memory.adapters.library_metadata import (
     Json,
-    content_of,
-    noted,
-    notes_of,
-    notes_on,
-    opaque,
+    attach_metadata,
+    build_content,
+    get_message_metadata,
+    get_part_metadata,
+    make_opaque_part,
 )
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.types import StoredMessage
 
 LIBRARY = "openai-agents"
-NOT_KEPT = ("system", "developer")
+SKIPPED_ROLES = ("system", "developer")
 _TEXTS = ("input_text", "output_text", "text")
 
 
@@ -38,13 +38,13 @@ def from_items(items: Iterable[Any]) -> list[Json]:
     """
     rows: list[Json] = []
     for item in items:
-        if item.get("role") in NOT_KEPT:
+        if item.get("role") in SKIPPED_ROLES:
             continue
         role, parts = _parts(item)
         if role == "assistant" and rows and rows[-1]["role"] == role:
             rows[-1]["content"]["parts"] += parts
         else:
-            rows.append({"role": role, "content": content_of(LIBRARY, parts, {"items": True})})
+            rows.append({"role": role, "content": build_content(LIBRARY, parts, {"items": True})})
     return rows
 
 
@@ -57,7 +57,7 @@ def _parts(item: Json) -> tuple[str, list[Json]]:
     if kind == "reasoning":
         return "assistant", [_reasoning(item)]
     if kind != "message" or "role" not in item:
-        return "assistant", [opaque(LIBRARY, item)]
+        return "assistant", [make_opaque_part(LIBRARY, item)]
     role = "user" if item["role"] == "user" else "assistant"
     return role, _said(item)
 
@@ -72,14 +72,14 @@ def _said(item: Json) -> list[Json]:
     if isinstance(said, str):
         return [_first({"type": "text", "text": said}, about | {"is_text": True})]
     if not said:
-        return [opaque(LIBRARY, item)]
+        return [make_opaque_part(LIBRARY, item)]
     first, *others = [_entry(entry) for entry in said]
     return [_first(first, about), *others]
 
 
 def _first(part: Json, about: Json) -> Json:
     """The part with which an item begins."""
-    notes = notes_of(LIBRARY, part) | {"item": about}
+    notes = get_part_metadata(LIBRARY, part) | {"item": about}
     return {**part, "providerMetadata": {LIBRARY: notes}}
 
 
@@ -93,7 +93,7 @@ def _entry(entry: Json) -> Json:
     if kind == "input_file" and isinstance(entry.get("file_data"), str):
         made = {"type": "file", "mimeType": "", "data": entry["file_data"]}
         return _noted(made, _rest(entry, "file_data"))
-    return {**opaque(LIBRARY, entry), "providerMetadata": {LIBRARY: {"entry": True}}}
+    return {**make_opaque_part(LIBRARY, entry), "providerMetadata": {LIBRARY: {"entry": True}}}
 
 
 def _noted(part: Json, entry: Json) -> Json:
@@ -111,7 +111,9 @@ def _call(item: Json) -> Json:
         "rawInput": raw,
     }
     part = {"type": "tool-invocation", "toolInvocation": invocation}
-    return noted(LIBRARY, part, {"item": _rest(item, "arguments", "call_id", "name")}, under="call")
+    return attach_metadata(
+        LIBRARY, part, {"item": _rest(item, "arguments", "call_id", "name")}, under="call"
+    )
 
 
 def _parsed(text: Any) -> Any:
@@ -133,14 +135,14 @@ def _output(item: Json) -> Json:
     }
     part = {"type": "tool-invocation", "toolInvocation": invocation}
     notes = {"item": _rest(item, "call_id", "output"), "order": time.time_ns()}
-    return noted(LIBRARY, part, notes, under="return")
+    return attach_metadata(LIBRARY, part, notes, under="return")
 
 
 def _reasoning(item: Json) -> Json:
     """The first summary is the part's text, or else the reasoning itself; the rest is noted."""
     texts = [one.get("text") for one in item.get("summary") or [] if isinstance(one, Mapping)]
     if len(texts) != 1 or not isinstance(texts[0], str):
-        return opaque(LIBRARY, item)
+        return make_opaque_part(LIBRARY, item)
     part: Json = {"type": "reasoning", "reasoning": texts[0]}
     part["details"] = [{"type": "text", "text": texts[0]}]
     return _first(part, _rest(item, "summary"))
@@ -148,21 +150,21 @@ def _reasoning(item: Json) -> Json:
 
 def to_items(messages: Iterable[StoredMessage]) -> list[Any]:
     """The items of these messages, whoever wrote them."""
-    return [item for message in told_once(messages) for item in _items(message)]
+    return [item for message in deduplicate_tool_calls(messages) for item in _items(message)]
 
 
 def _items(message: StoredMessage) -> Iterator[Json]:
     content = message.content
     if message.role == "tool":
         for part in content["parts"]:
-            if has_ended(part):
+            if has_outcome(part):
                 yield _output_item(part)
         return
     if message.role != "assistant":
         yield from _said_items("user", content["parts"])
         return
-    written_here = notes_on(LIBRARY, content) is not None
-    for step in steps_of(content, library=LIBRARY, whole=written_here):
+    written_here = get_message_metadata(LIBRARY, content) is not None
+    for step in split_steps(content, library=LIBRARY, whole=written_here):
         yield from _said_items("assistant", step.said)
         for part in step.ended:
             yield _output_item(part)
@@ -172,7 +174,7 @@ def _said_items(role: str, parts: Sequence[Json]) -> Iterator[Json]:
     """Items of parts: one begins where it is noted, or where somebody else said something."""
     current: Json | None = None
     for part in parts:
-        notes = notes_of(LIBRARY, part)
+        notes = get_part_metadata(LIBRARY, part)
         alone = _item_alone(part, notes)
         if alone is None and (entry := _entry_of(role, part, notes)) is not None:
             if current is None or "item" in notes:
@@ -205,13 +207,13 @@ def _add(item: Json, entry: Json) -> None:
 
 def _item_alone(part: Json, notes: Json) -> Json | None:
     """The item that a part is by itself: a call, reasoning, what only the library knows."""
-    if is_call(part):
+    if is_tool_call(part):
         return _call_item(part, notes.get("call", {}).get("item"))
     if part.get("type") == "reasoning":
         about = notes.get("item")
         if not isinstance(about, Mapping):
             return None  # of another library: OpenAI would not know it
-        return {**about, "summary": [{"type": "summary_text", "text": thought(part)}]}
+        return {**about, "summary": [{"type": "summary_text", "text": get_reasoning_text(part)}]}
     is_item = part.get("type") == f"data-{LIBRARY}" and "entry" not in notes
     return part["data"] if is_item else None
 
@@ -228,8 +230,8 @@ def _call_item(part: Json, about: Any) -> Json:
 
 def _output_item(part: Json) -> Json:
     call = part["toolInvocation"]
-    about = notes_of(LIBRARY, part).get("return", {}).get("item")
-    given, _ = outcome_of(call)
+    about = get_part_metadata(LIBRARY, part).get("return", {}).get("item")
+    given, _ = get_outcome(call)
     if not isinstance(about, Mapping):
         about = {"type": "function_call_output"}
         given = given if isinstance(given, str) else orjson.dumps(given, default=str).decode()
@@ -256,7 +258,7 @@ def _entry_of(role: str, part: Json, notes: Json) -> Json | None:
     return None
 
 
-def without_lone_outputs(items: Sequence[Any]) -> list[Any]:
+def drop_orphan_outputs(items: Sequence[Any]) -> list[Any]:
     """The items without outputs whose calls are not among them: OpenAI would refuse those."""
     called = {item.get("call_id") for item in items if item.get("type") == "function_call"}
     return [

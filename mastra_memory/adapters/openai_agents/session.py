@@ -64,7 +64,7 @@ class MastraSession(SessionABC):
         found = items.to_items(self._newest(limit))
         if limit is None:
             return found
-        return items.without_lone_outputs(found[len(found) - limit :] if limit else [])
+        return items.drop_orphan_outputs(found[len(found) - limit :] if limit else [])
 
     def _newest(self, count: int | None) -> list[StoredMessage]:
         """The last `count` messages: each is one item at least, or else shows nothing."""

@@ -9,12 +9,17 @@ from typing import Any
 import orjson
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
-from mastra_memory.adapters.library_metadata import Json, content_of, noted, opaque
+from mastra_memory.adapters.library_metadata import (
+    Json,
+    attach_metadata,
+    build_content,
+    make_opaque_part,
+)
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 
 LIBRARY = "pydantic-ai"
-NOT_KEPT = ("system-prompt", "instruction-delta", "instruction-baseline")
+SKIPPED_PARTS = ("system-prompt", "instruction-delta", "instruction-baseline")
 _INSTRUCTIONS = ("instructions", "parts", "kind")
 _STATES = {
     "success": "result",
@@ -36,14 +41,14 @@ def from_messages(messages: Sequence[ModelMessage]) -> list[Json]:
 def _rows(message: Json) -> Iterator[Json]:
     if message["kind"] == "response":
         parts = [_response_part(part) for part in message["parts"]]
-        yield {"role": "assistant", "content": content_of(LIBRARY, parts, _envelope(message))}
+        yield {"role": "assistant", "content": build_content(LIBRARY, parts, _envelope(message))}
         return
-    parts = [part for part in message["parts"] if part["part_kind"] not in NOT_KEPT]
+    parts = [part for part in message["parts"] if part["part_kind"] not in SKIPPED_PARTS]
     about = {"request": uuid.uuid4().hex[:12], **_envelope(message)}
     for kind, several in groupby(parts, _kind_of_row):
         if kind == "tool":
             results = [_result_part(part, about) for part in several]
-            yield {"role": "tool", "content": content_of(LIBRARY, results, {"request": about})}
+            yield {"role": "tool", "content": build_content(LIBRARY, results, {"request": about})}
         else:
             for part in several:
                 yield {"role": "user", "content": _said(part, about)}
@@ -69,17 +74,21 @@ def _response_part(part: Json) -> Json:
     notes = {key: value for key, value in part.items() if key not in ("content", "args")}
     match kind:
         case "text":
-            return noted(LIBRARY, {"type": "text", "text": part["content"]}, _unusual(notes, kind))
+            return attach_metadata(
+                LIBRARY, {"type": "text", "text": part["content"]}, _unusual(notes, kind)
+            )
         case "thinking":
             made: Json = {"type": "reasoning", "reasoning": part["content"]}
             made["details"] = [{"type": "text", "text": part["content"]}]
-            return noted(LIBRARY, made, _unusual(notes, kind))
+            return attach_metadata(LIBRARY, made, _unusual(notes, kind))
         case "file":
-            return noted(LIBRARY, _file(part["content"]), _unusual(notes, kind) | {"kind": kind})
+            return attach_metadata(
+                LIBRARY, _file(part["content"]), _unusual(notes, kind) | {"kind": kind}
+            )
         case "tool-call":
             del notes["tool_name"], notes["tool_call_id"]
-            return noted(LIBRARY, _call(part), _unusual(notes, kind), under="call")
-    return opaque(LIBRARY, part)
+            return attach_metadata(LIBRARY, _call(part), _unusual(notes, kind), under="call")
+    return make_opaque_part(LIBRARY, part)
 
 
 def _unusual(notes: Json, kind: str) -> Json:
@@ -95,11 +104,11 @@ def _call(part: Json) -> Json:
         "args": part["args"],
     }
     if isinstance(part["args"], str):
-        invocation |= {"args": parsed(part["args"]), "rawInput": part["args"]}
+        invocation |= {"args": parse_arguments(part["args"]), "rawInput": part["args"]}
     return {"type": "tool-invocation", "toolInvocation": invocation}
 
 
-def parsed(text: str) -> Any:
+def parse_arguments(text: str) -> Any:
     try:
         return json_text.loads(text)
     except InvalidInput:
@@ -123,7 +132,7 @@ def _result_part(part: Json, about: Json) -> Json:
     notes = {key: value for key, value in part.items() if key not in known}
     notes |= {"request": about, "order": time.time_ns()}
     made = {"type": "tool-invocation", "toolInvocation": invocation}
-    return noted(LIBRARY, made, notes, under="return")
+    return attach_metadata(LIBRARY, made, notes, under="return")
 
 
 def _text(value: Any) -> str:
@@ -132,12 +141,12 @@ def _text(value: Any) -> str:
 
 def _said(part: Json, about: Json) -> Json:
     if part["part_kind"] != "user-prompt":
-        return content_of(LIBRARY, [opaque(LIBRARY, part)], {"request": about})
+        return build_content(LIBRARY, [make_opaque_part(LIBRARY, part)], {"request": about})
     said = part["content"]
     pieces = [{"type": "text", "text": said}] if isinstance(said, str) else _pieces(said)
     notes = {key: value for key, value in part.items() if key not in ("content", "part_kind")}
     notes |= {"is_list": None if isinstance(said, str) else True, "request": about}
-    return content_of(LIBRARY, pieces, notes)
+    return build_content(LIBRARY, pieces, notes)
 
 
 def _pieces(content: Sequence[Any]) -> list[Json]:
@@ -149,10 +158,10 @@ def _piece(one: Any) -> Json:
         return {"type": "text", "text": one}
     if one["kind"] == "text-content":
         notes = {key: value for key, value in one.items() if key != "content"}
-        return noted(LIBRARY, {"type": "text", "text": one["content"]}, notes)
+        return attach_metadata(LIBRARY, {"type": "text", "text": one["content"]}, notes)
     if one["kind"] == "binary" or "url" in one:
         return _file(one)
-    return opaque(LIBRARY, one)
+    return make_opaque_part(LIBRARY, one)
 
 
 def _file(one: Json) -> Json:
@@ -162,4 +171,4 @@ def _file(one: Json) -> Json:
         made["data"] = one["url"]
     else:
         made["data"] = f"data:{one['media_type']};base64,{one['data']}"
-    return noted(LIBRARY, made, notes, under="content")
+    return attach_metadata(LIBRARY, made, notes, under="content")

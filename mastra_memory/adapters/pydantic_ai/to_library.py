@@ -9,15 +9,15 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from mastra_memory.adapters.assistant_steps import (
     Step,
-    has_ended,
-    is_call,
-    outcome_of,
-    steps_of,
-    thought,
-    told_once,
+    deduplicate_tool_calls,
+    get_outcome,
+    get_reasoning_text,
+    has_outcome,
+    is_tool_call,
+    split_steps,
 )
-from mastra_memory.adapters.library_metadata import Json, notes_of, notes_on
-from mastra_memory.adapters.pydantic_ai.from_library import LIBRARY, parsed
+from mastra_memory.adapters.library_metadata import Json, get_message_metadata, get_part_metadata
+from mastra_memory.adapters.pydantic_ai.from_library import LIBRARY, parse_arguments
 from mastra_memory.content import tool_calls
 from mastra_memory.types import StoredMessage
 
@@ -32,7 +32,7 @@ def to_messages(messages: Iterable[StoredMessage]) -> list[ModelMessage]:
     Calls that never ended are left out unless they come last, where the agent may go on with them.
     """
     dumped: list[Json] = []
-    for message in told_once(messages):
+    for message in deduplicate_tool_calls(messages):
         content = message.content
         if message.role == "assistant":
             dumped += _from_assistant(content)
@@ -56,7 +56,7 @@ def _join(dumped: list[Json], request: Json) -> None:
 
 
 def _from_request(role: str, content: Json) -> Json:
-    notes = notes_on(LIBRARY, content) or {}
+    notes = get_message_metadata(LIBRARY, content) or {}
     about = dict(notes.pop("request", {}))
     parts = content["parts"]
     if role == "tool" or any(True for _ in tool_calls.invocations(content)):
@@ -85,7 +85,7 @@ def _prompt(content: Json, notes: Json) -> Json | None:
 
 
 def _user_piece(part: Json) -> Any:
-    notes = notes_of(LIBRARY, part)
+    notes = get_part_metadata(LIBRARY, part)
     match part.get("type"):
         case "text":
             return {"content": part["text"], **notes} if notes else part["text"]
@@ -115,8 +115,8 @@ def _media(part: Json, notes: Json) -> Json | None:
 
 def _from_assistant(content: Json) -> Iterator[Json]:
     """Responses, and the results of their calls."""
-    envelope = notes_on(LIBRARY, content)
-    for step in steps_of(content, library=LIBRARY, whole=envelope is not None):
+    envelope = get_message_metadata(LIBRARY, content)
+    for step in split_steps(content, library=LIBRARY, whole=envelope is not None):
         parts = [made for part in step.said if (made := _response_part(part)) is not None]
         if parts:
             yield {"kind": "response", "parts": parts, **(envelope or {})}
@@ -125,7 +125,9 @@ def _from_assistant(content: Json) -> Iterator[Json]:
 
 def _results(step: Step) -> Iterator[Json]:
     """The requests that brought the results; those of one request together."""
-    notes = [notes_of(LIBRARY, part).get("return", {}).get("request", {}) for part in step.ended]
+    notes = [
+        get_part_metadata(LIBRARY, part).get("return", {}).get("request", {}) for part in step.ended
+    ]
     pairs = zip(notes, step.ended, strict=True)
     for about, several in groupby(pairs, lambda pair: pair[0]):
         told = dict(about)
@@ -135,18 +137,18 @@ def _results(step: Step) -> Iterator[Json]:
 
 
 def _response_part(part: Json) -> Json | None:
-    notes = notes_of(LIBRARY, part)
+    notes = get_part_metadata(LIBRARY, part)
     match part.get("type"):
         case "text":
             return {"part_kind": "text", "content": part["text"], **notes}
         case "reasoning":
-            return {"part_kind": "thinking", "content": thought(part), **notes}
+            return {"part_kind": "thinking", "content": get_reasoning_text(part), **notes}
         case "file" | "image":
             inner = notes.pop("content", {})
             media = _media(part, inner)
             fits = media is not None and media["kind"] == "binary"
             return {**notes, "part_kind": "file", "content": media} if fits else None
-        case "tool-invocation" if is_call(part):
+        case "tool-invocation" if is_tool_call(part):
             return _called(part["toolInvocation"], notes.get("call", {}))
         case kind if kind == f"data-{LIBRARY}":
             return part["data"]
@@ -156,7 +158,7 @@ def _response_part(part: Json) -> Json | None:
 def _called(call: Mapping[str, Any], notes: Json) -> Json:
     args = call.get("args")
     raw = call.get("rawInput")
-    if isinstance(raw, str) and parsed(raw) == args:
+    if isinstance(raw, str) and parse_arguments(raw) == args:
         args = raw
     return {
         "part_kind": "tool-call",
@@ -168,13 +170,13 @@ def _called(call: Mapping[str, Any], notes: Json) -> Json:
 
 
 def _returned(part: Json) -> Json | None:
-    if not has_ended(part):
+    if not has_outcome(part):
         return None
     call = part["toolInvocation"]
-    notes = dict(notes_of(LIBRARY, part).get("return", {}))
+    notes = dict(get_part_metadata(LIBRARY, part).get("return", {}))
     notes.pop("request", None)
     notes.pop("order", None)
-    content, failed = outcome_of(call)
+    content, failed = get_outcome(call)
     return {
         "part_kind": "tool-return",
         "tool_name": call.get("toolName") or "",
