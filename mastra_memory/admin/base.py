@@ -94,6 +94,9 @@ class DeclaredLookupsMixin(admin.ModelAdmin):
 
         Django redirects a list with an unknown parameter, such as `utm_source`, to the whole list.
         """
+        values = [value] if request is None else [value, *request.GET.getlist(lookup)]
+        if LOOKUP_SEP in lookup and any(params.is_day_out_of_range(text) for text in values):
+            return False
         declared = self.list_filter if request is None else self.get_list_filter(request)
         if any(lookup in self._get_filter_parameters(item) for item in declared):
             return True

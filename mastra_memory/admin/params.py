@@ -2,15 +2,20 @@
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, QueryDict
+from django.utils.dateparse import parse_date, parse_datetime
 
 from mastra_memory.db import json_text
 
 MAX_INTEGER = 2**63 - 1
 """The largest value of a `bigint` column."""
+
+FIRST_DAY, LAST_DAY = date(1900, 1, 1), date(9998, 12, 31)
+"""Days that may be asked for. Those at the ends of the calendar overflow in some time zones."""
 
 _INTEGER = re.compile(r"[0-9]{1,19}")
 
@@ -25,6 +30,16 @@ def read_integer(text: str | None, *, maximum: int = MAX_INTEGER) -> int | None:
         return None
     number = int(text)
     return number if number <= maximum else None
+
+
+def is_day_out_of_range(text: str) -> bool:
+    """Return True for a date, with or without a time, that lies outside the accepted days."""
+    try:
+        moment = parse_datetime(text)
+        day = moment.date() if moment else parse_date(text)
+    except ValueError:
+        return False  # Not a date: Django says so.
+    return day is not None and not FIRST_DAY <= day <= LAST_DAY
 
 
 def clean_request(request: HttpRequest) -> None:

@@ -9,12 +9,14 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib.admin import ListFilter, ModelAdmin
 from django.contrib.auth import get_user_model
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access
+from mastra_memory.admin.params import FIRST_DAY, LAST_DAY
 from mastra_memory.content.redaction import masked_json
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
@@ -44,6 +46,12 @@ def reviewers() -> QuerySet[Any]:
     return users.filter(pk__in=able.values("pk")).order_by(get_user_model().USERNAME_FIELD)
 
 
+class DayField(forms.DateField):
+    """A day that every time zone can tell."""
+
+    default_validators = [MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
+
+
 class FilterForm(forms.Form):
     """Every filter; all may be empty."""
 
@@ -62,10 +70,10 @@ class FilterForm(forms.Form):
         label=_("Priority"), required=False, choices=[("", _("any")), *Review.Priority.choices]
     )
     active = forms.ChoiceField(label=_("Last activity"), required=False, choices=PERIODS)
-    active_from = forms.DateField(label=_("Active from"), required=False)
-    active_to = forms.DateField(label=_("Active to"), required=False)
-    created_from = forms.DateField(label=_("Created from"), required=False)
-    created_to = forms.DateField(label=_("Created to"), required=False)
+    active_from = DayField(label=_("Active from"), required=False)
+    active_to = DayField(label=_("Active to"), required=False)
+    created_from = DayField(label=_("Created from"), required=False)
+    created_to = DayField(label=_("Created to"), required=False)
     notes = forms.ChoiceField(label=_("Has notes"), required=False, choices=YES_NO)
     tool_errors = forms.ChoiceField(label=_("Has tool errors"), required=False, choices=YES_NO)
     memory = forms.ChoiceField(label=_("Has working memory"), required=False, choices=YES_NO)

@@ -18,10 +18,12 @@ from django.core.signals import got_request_exception
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, get_resolver
+from pytest_django import Settings
 
 from mastra_memory.admin.thread_filters import FilterForm
 from mastra_memory.models import Message, WorkingMemory
 from tests.admin.every_page import PAGES, addresses_of, make_everything, own_export
+from tests.admin.pages import LIST, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -209,3 +211,19 @@ def test_delete__an_empty_to_field_is_ignored(root: Client) -> None:
         if name.endswith("_delete"):
             [address] = addresses_of(name)
             assert root.get(f"{address}?_to_field=").status_code in (200, 403), address
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Paris", "America/New_York"])
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31", "9999-12-31T23:59:59-12:00"])
+def test_dates__at_the_ends_of_the_calendar_are_refused(
+    root: Client, settings: Settings, zone: str, day: str
+) -> None:
+    settings.TIME_ZONE = zone
+    make_everything()
+    for name in ("created_at__lt", "created_at__gte"):
+        for values in ([day], [day, "2026-12-01"]):
+            query = urlencode({name: values}, doseq=True)
+            assert root.get(f"/admin/mastra_memory/modelusage/?{query}").status_code == 400
+    for name in ("active_from", "active_to", "created_from", "created_to"):
+        page = root.get(LIST, {name: day})
+        assert page.status_code == 200 and "0 conversations" in text_of(page)
