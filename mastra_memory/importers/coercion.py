@@ -8,22 +8,22 @@ from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput
 
 
-def text(value: Any) -> str:
+def to_text(value: Any) -> str:
     """The text, `""` for anything else."""
     return value if isinstance(value, str) else ""
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def to_mapping(value: Any) -> Mapping[str, Any]:
     """The object, an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
-def objects(value: Any) -> list[Mapping[str, Any]]:
+def to_mappings(value: Any) -> list[Mapping[str, Any]]:
     """The objects of the list, nothing for anything else."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
-def moment(value: Any) -> datetime | None:
+def to_datetime(value: Any) -> datetime | None:
     """The moment that ISO text or epoch seconds name, None for anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = value * 1000
@@ -33,12 +33,12 @@ def moment(value: Any) -> datetime | None:
         return None
 
 
-def present(**values: Any) -> dict[str, Any]:
+def drop_empty(**values: Any) -> dict[str, Any]:
     """The values that say something."""
     return {key: value for key, value in values.items() if value not in (None, "", [], {})}
 
 
-def json_or_none(value: str) -> Any:
+def parse_json(value: str) -> Any:
     """What the text says as JSON, None when it is none."""
     try:
         return json_text.loads(value)
@@ -46,16 +46,16 @@ def json_or_none(value: str) -> Any:
         return None
 
 
-def whole_or_none(value: Any) -> int | None:
+def to_int_or_none(value: Any) -> int | None:
     """The whole number, None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def whole(value: Any) -> int:
+def to_int(value: Any) -> int:
     """The whole number, 0 for anything else."""
-    return whole_or_none(value) or 0
+    return to_int_or_none(value) or 0
 
 
-def texts(value: Any) -> list[str]:
+def to_texts(value: Any) -> list[str]:
     """The texts of the list, nothing for anything else."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -10,48 +10,48 @@ from mastra_memory.db import times
 from mastra_memory.importers.records import (
     ImportedMessage,
     ImportedThread,
-    Item,
-    LeftOut,
-    derived_id,
+    OmittedRecord,
+    SourceItem,
+    derive_id,
 )
 
-NOT_STORED = frozenset({"system", "developer"})
+INSTRUCTION_ROLES = frozenset({"system", "developer"})
 """Roles of instructions, which are not part of a conversation."""
 
-_TICK = timedelta(milliseconds=1)
-_LAST = times.to_milliseconds(datetime.max)
+_TIME_STEP = timedelta(milliseconds=1)
+_MAX_TIME = times.to_milliseconds(datetime.max)
 
 
 @dataclass(slots=True)
-class _Turn:
+class _DraftMessage:
     role: str
     parts: list[dict[str, Any]]
     moment: datetime
     metadata: Mapping[str, Any]
-    where: str
+    location: str
 
 
 @dataclass(slots=True)
-class _Call:
+class _OpenToolCall:
     invocation: dict[str, Any]
-    turn: _Turn
+    turn: _DraftMessage
     answers: list[Any] = field(default_factory=list)
 
 
-class Transcript:
+class ConversationBuilder:
     """Collects the turns of one conversation and yields what is to be stored."""
 
-    def __init__(self, thread_id: str, resource_id: str, start: datetime, where: str) -> None:
+    def __init__(self, thread_id: str, resource_id: str, start: datetime, location: str) -> None:
         """`start` is the time of a first turn that names none itself."""
         self.thread_id = thread_id
         self.resource_id = resource_id
-        self.where = where
+        self.location = location
         self._start = start
-        self._turns: dict[str, _Turn] = {}
-        self._calls: list[_Call] = []
-        self.left_out: list[LeftOut] = []
+        self._messages: dict[str, _DraftMessage] = {}
+        self._tool_calls: list[_OpenToolCall] = []
+        self.omitted: list[OmittedRecord] = []
 
-    def add(
+    def add_message(
         self,
         key: str,
         role: str,
@@ -59,21 +59,21 @@ class Transcript:
         *,
         moment: datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
-        where: str = "",
+        location: str = "",
     ) -> None:
         """One more turn. `key` makes its id; one without a time comes right after the last one.
 
         A turn that claims to be earlier than the one before gets that one's time.
         """
-        if self._turns:
-            moment = max(moment or _next(self.last_moment), self.last_moment)
-        turn = _Turn(role, list(content), moment or self._start, metadata or {}, where)
-        self._turns[key] = turn
+        if self._messages:
+            moment = max(moment or _add_time_step(self.last_time), self.last_time)
+        turn = _DraftMessage(role, list(content), moment or self._start, metadata or {}, location)
+        self._messages[key] = turn
         for part in turn.parts:
             if "toolInvocation" in part:
-                self._calls.append(_Call(part["toolInvocation"], turn))
+                self._tool_calls.append(_OpenToolCall(part["toolInvocation"], turn))
 
-    def answer(
+    def add_tool_result(
         self,
         result: Any,
         *,
@@ -87,7 +87,7 @@ class Transcript:
         `further` parts (an image that a tool made) join the call's message. Several results of one
         call become a list. False when there is no such call.
         """
-        call = self._find_call(call_id, tool)
+        call = self._find_tool_call(call_id, tool)
         if call is None:
             return False
         call.answers.append(result)
@@ -96,27 +96,27 @@ class Transcript:
         call.turn.parts.extend(further)
         return True
 
-    def _find_call(self, call_id: str, tool: str) -> _Call | None:
-        newest = reversed(self._calls)
+    def _find_tool_call(self, call_id: str, tool: str) -> _OpenToolCall | None:
+        newest = reversed(self._tool_calls)
         if call_id:
             return next((c for c in newest if c.invocation["toolCallId"] == call_id), None)
-        named = [c for c in newest if not tool or _same_tool(c.invocation["toolName"], tool)]
+        named = [c for c in newest if not tool or _is_same_tool(c.invocation["toolName"], tool)]
         return next((call for call in named if not call.answers), named[0] if named else None)
 
-    def leave_out(self, left_out: LeftOut) -> None:
+    def omit(self, omitted: OmittedRecord) -> None:
         """Remember a turn that is not stored by itself."""
-        self.left_out.append(left_out)
+        self.omitted.append(omitted)
 
     @property
-    def last_moment(self) -> datetime:
+    def last_time(self) -> datetime:
         """The time of the last turn, or of the start."""
-        return next(reversed(self._turns.values())).moment if self._turns else self._start
+        return next(reversed(self._messages.values())).moment if self._messages else self._start
 
-    def moment_of(self, key: str) -> datetime | None:
+    def get_message_time(self, key: str) -> datetime | None:
         """The time of a turn, None when there is no such turn."""
-        return self._turns[key].moment if key in self._turns else None
+        return self._messages[key].moment if key in self._messages else None
 
-    def items(
+    def build_items(
         self,
         *,
         title: str = "",
@@ -125,7 +125,7 @@ class Transcript:
         created_at: datetime | None = None,
         updated_at: datetime | None = None,
         copied: frozenset[str] = frozenset(),
-    ) -> Iterator[Item]:
+    ) -> Iterator[SourceItem]:
         """The thread, its messages, and what was left out. Turns in `copied` count as copies."""
         yield ImportedThread(
             id=self.thread_id,
@@ -135,10 +135,10 @@ class Transcript:
             metadata=metadata,
             clone_source_id=clone_source_id,
             created_at=created_at or self._start,
-            updated_at=max(updated_at or self.last_moment, self.last_moment),
-            where=self.where,
+            updated_at=max(updated_at or self.last_time, self.last_time),
+            location=self.location,
         )
-        for key, turn in self._turns.items():
+        for key, turn in self._messages.items():
             yield ImportedMessage(
                 id=self.message_id(key),
                 thread_id=self.thread_id,
@@ -147,20 +147,20 @@ class Transcript:
                 content=parts.made_of(turn.parts, turn.metadata),
                 created_at=turn.moment,
                 is_copy=key in copied,
-                where=turn.where or self.where,
+                location=turn.location or self.location,
             )
-        yield from self.left_out
+        yield from self.omitted
 
     def message_id(self, key: str) -> str:
         """The id of a turn, the same at every import."""
-        return derived_id(self.thread_id, key)
+        return derive_id(self.thread_id, key)
 
 
-def _next(moment: datetime) -> datetime:
+def _add_time_step(moment: datetime) -> datetime:
     """A tick later, as long as there is time left."""
-    return min(moment, _LAST - _TICK) + _TICK
+    return min(moment, _MAX_TIME - _TIME_STEP) + _TIME_STEP
 
 
-def _same_tool(called: str, answering: str) -> bool:
+def _is_same_tool(called: str, answering: str) -> bool:
     """`browser` answers for `browser.search`."""
     return called == answering or called.startswith(answering + ".")

@@ -14,24 +14,24 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import json_stream
 from mastra_memory.importers.json_stream import RawRecord
 
-READABLE = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+READABLE_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
-class Meter:
+class ReadPosition:
     """How much of a source's files has been read."""
 
     def __init__(self) -> None:
-        self.position = 0
+        self.offset = 0
         """Bytes, counted as `SourceFile.size` counts them."""
         self._start = 0
 
-    def moved(self, offset: int) -> None:
+    def advance(self, offset: int) -> None:
         """So far in the file at hand."""
-        self.position = self._start + offset
+        self.offset = self._start + offset
 
-    def finished(self, size: int) -> None:
+    def finish_file(self, size: int) -> None:
         """The file at hand is done."""
-        self.position = self._start = self._start + size
+        self.offset = self._start = self._start + size
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SourceFile:
     path: Path
     member: str = ""
     """Its name in the archive that `path` is."""
-    meter: Meter = field(default_factory=Meter, compare=False)
+    read_position: ReadPosition = field(default_factory=ReadPosition, compare=False)
 
     @property
     def basename(self) -> str:
@@ -59,7 +59,7 @@ class SourceFile:
         archive = stack.enter_context(zipfile.ZipFile(self.path))
         return stack.enter_context(archive.open(self.member))
 
-    def records(self, *, metered: bool = True) -> Iterator[RawRecord]:
+    def read_records(self, *, metered: bool = True) -> Iterator[RawRecord]:
         """Its JSON records. A file that cannot be opened is one record with a fault."""
         with ExitStack() as stack:
             try:
@@ -68,12 +68,12 @@ class SourceFile:
                 yield RawRecord(0, b"", f"the file cannot be opened: {error}")
                 return
             packed = self.name.endswith(".gz")
-            for record in json_stream.split(gzip.GzipFile(fileobj=raw) if packed else raw):
+            for record in json_stream.split_records(gzip.GzipFile(fileobj=raw) if packed else raw):
                 yield record
                 if metered:
-                    self.meter.moved(raw.tell())
+                    self.read_position.advance(raw.tell())
         if metered:
-            self.meter.finished(self.size)
+            self.read_position.finish_file(self.size)
 
 
 def list_files(path: Path) -> Sequence[SourceFile]:
@@ -83,37 +83,39 @@ def list_files(path: Path) -> Sequence[SourceFile]:
     """
     if not path.exists():
         raise InvalidInput(f"There is no file or folder {path}")
-    meter = Meter()
+    read_position = ReadPosition()
     try:
-        found = list(_find(path, meter))
+        found = list(_iter_files(path, read_position))
     except (OSError, zipfile.BadZipFile) as error:
         raise InvalidInput(f"{path} cannot be read: {error}") from None
     if not found:
-        raise InvalidInput(f"{path} holds no file ending in {', '.join(READABLE)}")
+        raise InvalidInput(f"{path} holds no file ending in {', '.join(READABLE_SUFFIXES)}")
     return sorted(found, key=lambda file: file.name)
 
 
-def _find(path: Path, meter: Meter) -> Iterator[SourceFile]:
+def _iter_files(path: Path, read_position: ReadPosition) -> Iterator[SourceFile]:
     if path.is_dir():
         for child in path.rglob("*"):
-            if child.is_file() and child.name.lower().endswith(READABLE):
-                yield _plain(child, child.relative_to(path).as_posix(), meter)
+            if child.is_file() and child.name.lower().endswith(READABLE_SUFFIXES):
+                yield _build_file(child, child.relative_to(path).as_posix(), read_position)
     elif zipfile.is_zipfile(path):
         for entry in zipfile.ZipFile(path).infolist():
             name = entry.filename
-            if name.lower().endswith(READABLE) and not name.startswith("__MACOSX/"):
-                yield SourceFile(name, entry.file_size, _zip_time(entry), path, name, meter)
+            if name.lower().endswith(READABLE_SUFFIXES) and not name.startswith("__MACOSX/"):
+                yield SourceFile(
+                    name, entry.file_size, _parse_zip_time(entry), path, name, read_position
+                )
     else:
-        yield _plain(path, path.name, meter)
+        yield _build_file(path, path.name, read_position)
 
 
-def _plain(path: Path, name: str, meter: Meter) -> SourceFile:
+def _build_file(path: Path, name: str, read_position: ReadPosition) -> SourceFile:
     facts = path.stat()
     modified = times.to_milliseconds(datetime.fromtimestamp(facts.st_mtime, UTC))
-    return SourceFile(json_text.clean_text(name), facts.st_size, modified, path, "", meter)
+    return SourceFile(json_text.clean_text(name), facts.st_size, modified, path, "", read_position)
 
 
-def _zip_time(entry: zipfile.ZipInfo) -> datetime:
+def _parse_zip_time(entry: zipfile.ZipInfo) -> datetime:
     try:
         return datetime(*entry.date_time, tzinfo=UTC)
     except ValueError:

@@ -16,22 +16,22 @@ from typing import Protocol
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 
-CHUNK = 1 << 20
-LONGEST = 64 << 20
+CHUNK_BYTES = 1 << 20
+MAX_RECORD_BYTES = 64 << 20
 """A longer record is refused, so that memory stays bounded."""
 
 _MAX_DEPTH = 1_024
 """A closing bracket may close this many; no parser accepts deeper JSON."""
-_EXCERPT = 500
-_TOO_LONG = f"longer than {LONGEST >> 20} MB"
-_MARK = b"\xef\xbb\xbf"
-_BLANK = b" \t\r\n,"
+_EXCERPT_BYTES = 500
+_TOO_LONG = f"longer than {MAX_RECORD_BYTES >> 20} MB"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SEPARATORS = b" \t\r\n,"
 _TOKEN = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)|[\[\]{}]', re.DOTALL)
 _REST_OF_STRING = re.compile(rb'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)', re.DOTALL)
-_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
+_READ_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
-class Readable(Protocol):
+class ByteStream(Protocol):
     """Whatever gives bytes."""
 
     def read(self, size: int, /) -> bytes: ...
@@ -48,33 +48,33 @@ class RawRecord:
     """Why it cannot be whole; `data` then holds how it begins."""
 
 
-def split(stream: Readable) -> Iterator[RawRecord]:
+def split_records(stream: ByteStream) -> Iterator[RawRecord]:
     """The elements of the array that the stream holds, or its lines, or its values one by one."""
-    head = _first(stream)
+    head = _read_head(stream)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        yield RawRecord(1, head[:_EXCERPT], "the file is UTF-16; UTF-8 is needed")
+        yield RawRecord(1, head[:_EXCERPT_BYTES], "the file is UTF-16; UTF-8 is needed")
     elif head.startswith(b"["):
-        yield from _elements(stream, head, depth=1)
-    elif any(map(_is_record, head.split(b"\n"))):
-        yield from _lines(stream, head)
+        yield from _split_values(stream, head, depth=1)
+    elif any(map(_is_object_line, head.split(b"\n"))):
+        yield from _split_lines(stream, head)
     else:
-        yield from _elements(stream, head, depth=0)
+        yield from _split_values(stream, head, depth=0)
 
 
-def _first(stream: Readable) -> bytes:
+def _read_head(stream: ByteStream) -> bytes:
     """The beginning, without a byte order mark and blanks: some lines, at least one."""
     head = b""
-    while len(head) < CHUNK or (b"\n" not in head and len(head) < LONGEST):
-        chunk, _ = _read(stream)
+    while len(head) < CHUNK_BYTES or (b"\n" not in head and len(head) < MAX_RECORD_BYTES):
+        chunk, _ = _read_chunk(stream)
         if not chunk:
             break
         head += chunk
-        if head.removeprefix(_MARK).lstrip().startswith(b"["):
+        if head.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"["):
             break
-    return head.removeprefix(_MARK).lstrip()
+    return head.removeprefix(_BYTE_ORDER_MARK).lstrip()
 
 
-def _is_record(line: bytes) -> bool:
+def _is_object_line(line: bytes) -> bool:
     """Whether the line is an object by itself; one line of an indented file never is."""
     if not line.startswith(b"{"):
         return False
@@ -85,28 +85,28 @@ def _is_record(line: bytes) -> bool:
     return True
 
 
-def _read(stream: Readable) -> tuple[bytes, str]:
+def _read_chunk(stream: ByteStream) -> tuple[bytes, str]:
     """The next bytes, and what ended the stream too early."""
     try:
-        return stream.read(CHUNK), ""
-    except _BROKEN as error:
+        return stream.read(CHUNK_BYTES), ""
+    except _READ_ERRORS as error:
         return b"", f"the file cannot be read further: {error}"
 
 
-def _lines(stream: Readable, rest: bytes) -> Iterator[RawRecord]:
+def _split_lines(stream: ByteStream, rest: bytes) -> Iterator[RawRecord]:
     number, too_long, fault = 0, b"", ""
     while True:
         *lines, rest = rest.split(b"\n")
         for line in lines:
             number += 1
-            if too_long or len(line) > LONGEST:
-                yield RawRecord(number, too_long or line[:_EXCERPT], _TOO_LONG)
+            if too_long or len(line) > MAX_RECORD_BYTES:
+                yield RawRecord(number, too_long or line[:_EXCERPT_BYTES], _TOO_LONG)
                 too_long = b""
             elif line.strip():
                 yield RawRecord(number, line)
-        if len(rest) > LONGEST:
-            too_long, rest = too_long or rest[:_EXCERPT], b""
-        chunk, fault = _read(stream)
+        if len(rest) > MAX_RECORD_BYTES:
+            too_long, rest = too_long or rest[:_EXCERPT_BYTES], b""
+        chunk, fault = _read_chunk(stream)
         if not chunk:
             break
         rest += chunk
@@ -114,25 +114,25 @@ def _lines(stream: Readable, rest: bytes) -> Iterator[RawRecord]:
         yield RawRecord(number + 1, too_long or rest, _TOO_LONG if too_long else fault)
 
 
-def _elements(stream: Readable, chunk: bytes, *, depth: int) -> Iterator[RawRecord]:
+def _split_values(stream: ByteStream, chunk: bytes, *, depth: int) -> Iterator[RawRecord]:
     """Values at this depth of brackets, as they end."""
-    splitter = _Splitter(depth)
+    splitter = _ValueSplitter(depth)
     number, fault = 0, ""
     more = True
     while more:
         for data, reason in splitter.feed(chunk):
             number += 1
             yield RawRecord(number, data, reason)
-        chunk, fault = _read(stream)
+        chunk, fault = _read_chunk(stream)
         more = bool(chunk)
     rest = splitter.rest()
     if rest or fault or splitter.is_open:
         if splitter.is_open and not fault:
             fault = "the file breaks off in the middle"
-        yield RawRecord(number + 1, rest[:_EXCERPT], fault)
+        yield RawRecord(number + 1, rest[:_EXCERPT_BYTES], fault)
 
 
-class _Splitter:
+class _ValueSplitter:
     """Finds where values end in bytes that come in pieces; looks at each byte once."""
 
     def __init__(self, depth: int) -> None:
@@ -159,7 +159,7 @@ class _Splitter:
                 yield from self._opened(token)
             else:
                 yield from self._closed(token)
-        if self._seen - self._start > LONGEST:
+        if self._seen - self._start > MAX_RECORD_BYTES:
             self._too_long = self._too_long or self._head()
             self._start = self._seen
         del self._buffer[: self._start]
@@ -219,13 +219,13 @@ class _Splitter:
 
     def _between(self, end: int) -> Iterator[tuple[bytes, str]]:
         """Plain values and rubbish between the others: reported, not lost silently."""
-        if self._too_long or bytes(self._buffer[self._start : end]).strip(_BLANK):
+        if self._too_long or bytes(self._buffer[self._start : end]).strip(_SEPARATORS):
             data, reason = self._taken(end)
-            yield data.strip(_BLANK), reason
+            yield data.strip(_SEPARATORS), reason
 
     def _head(self) -> bytes:
-        return bytes(self._buffer[self._start : self._start + _EXCERPT])
+        return bytes(self._buffer[self._start : self._start + _EXCERPT_BYTES])
 
     def rest(self) -> bytes:
         """What came after the last whole value."""
-        return self._too_long or self._head().strip(_BLANK)
+        return self._too_long or self._head().strip(_SEPARATORS)

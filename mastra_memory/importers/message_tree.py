@@ -7,20 +7,20 @@ from mastra_memory.exceptions import InvalidInput
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class TreePath:
     """One way through the tree, from the root to a leaf."""
 
     nodes: Sequence[str]
-    shared: int
+    shared_count: int
     """How many of its first nodes are the current path's."""
-    known: int
+    known_count: int
     """How many of them any earlier path has, too."""
-    line: str
+    branch_point: str
     """What tells it from the other paths, however they and it grow: empty for the path that takes
     the first way at every fork, else the last node at which it took another one."""
 
 
-def paths(parents: Mapping[str, str | None], current: str | None) -> Iterator[Path]:
+def iter_paths(parents: Mapping[str, str | None], current: str | None) -> Iterator[TreePath]:
     """The current path, then one for every other leaf, in the order of the mapping.
 
     Nodes come in the order in which they were made. A parent that is not in the mapping ends a
@@ -31,23 +31,25 @@ def paths(parents: Mapping[str, str | None], current: str | None) -> Iterator[Pa
     first_children: dict[str | None, str] = {}
     for node, parent in known_parents.items():
         first_children.setdefault(parent, node)
-    _refuse_circles(known_parents)
+    _check_acyclic(known_parents)
     leaves = [node for node in parents if node not in first_children]
     end = current if current in parents else next(reversed(leaves), None)
-    main = _path(known_parents, end)
-    yield Path(main, len(main), 0, _line(main, known_parents, first_children))
+    main = _trace_path(known_parents, end)
+    yield TreePath(main, len(main), 0, _find_branch_point(main, known_parents, first_children))
     on_main, seen = set(main), set(main)
     for leaf in leaves:
         if leaf in on_main:
             continue
-        nodes = _path(known_parents, leaf)
+        nodes = _trace_path(known_parents, leaf)
         shared = sum(1 for node in nodes if node in on_main)
         known = sum(1 for node in nodes if node in seen)
         seen.update(nodes)
-        yield Path(nodes, shared, known, _line(nodes, known_parents, first_children))
+        yield TreePath(
+            nodes, shared, known, _find_branch_point(nodes, known_parents, first_children)
+        )
 
 
-def _refuse_circles(parents: Mapping[str, str | None]) -> None:
+def _check_acyclic(parents: Mapping[str, str | None]) -> None:
     sound: set[str] = set()
     for start in parents:
         trail: set[str] = set()
@@ -60,7 +62,7 @@ def _refuse_circles(parents: Mapping[str, str | None]) -> None:
         sound |= trail
 
 
-def _path(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
+def _trace_path(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
     found: list[str] = []
     while leaf is not None:
         found.append(leaf)
@@ -68,7 +70,7 @@ def _path(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
     return found[::-1]
 
 
-def _line(
+def _find_branch_point(
     nodes: Sequence[str],
     parents: Mapping[str, str | None],
     first_children: Mapping[str | None, str],

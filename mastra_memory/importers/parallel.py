@@ -11,7 +11,7 @@ T = TypeVar("T")
 Job = Callable[[], T]
 
 
-class Lanes(Generic[T]):
+class ParallelWorkers(Generic[T]):
     """Runs jobs of one lane in their order, jobs of different lanes at the same time.
 
     A single lane is no thread but the caller's own, with its connection and its transaction.
@@ -21,7 +21,7 @@ class Lanes(Generic[T]):
         self._pools = [ThreadPoolExecutor(1) for _ in range(number)] if number > 1 else []
         self._running: dict[int, Future[T]] = {}
 
-    def run(self, lane: int, job: Job[T]) -> Iterator[T]:
+    def submit(self, worker: int, job: Job[T]) -> Iterator[T]:
         """Start the job, once the lane's last one is done. Gives what has come out since.
 
         A lane is at most one job behind. Raises what the last job raised.
@@ -29,9 +29,9 @@ class Lanes(Generic[T]):
         if not self._pools:
             yield job()
             return
-        if lane in self._running:
-            yield self._running.pop(lane).result()
-        self._running[lane] = self._pools[lane].submit(job)
+        if worker in self._running:
+            yield self._running.pop(worker).result()
+        self._running[worker] = self._pools[worker].submit(job)
 
     def finish(self) -> Iterator[T]:
         """Wait for everything; what has come out. Raises what a job raised, after the others."""
@@ -51,9 +51,9 @@ class Lanes(Generic[T]):
         traceback: TracebackType | None,
     ) -> None:
         for pool in self._pools:
-            pool.submit(_close)
+            pool.submit(_close_connection)
             pool.shutdown()
 
 
-def _close() -> None:
+def _close_connection() -> None:
     connection.close()  # that of the thread which runs this

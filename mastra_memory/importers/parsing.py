@@ -7,23 +7,25 @@ from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.json_stream import RawRecord
-from mastra_memory.importers.records import Item, Kind, LeftOut
+from mastra_memory.importers.records import OmittedRecord, RecordKind, SourceItem
 
-Understand = Callable[[Mapping[str, Any], str], Iterable[Item]]
+RecordReader = Callable[[Mapping[str, Any], str], Iterable[SourceItem]]
 """Items of one record, and its place in the source. May raise `InvalidInput` before the first."""
 
 
-def items_of(file: SourceFile, understand: Understand, *, kind: Kind = "threads") -> Iterator[Item]:
+def read_items(
+    file: SourceFile, understand: RecordReader, *, kind: RecordKind = "threads"
+) -> Iterator[SourceItem]:
     """The items of every record of the file; `kind` is what a record counts as if it is refused."""
-    for raw in file.records():
-        where = f"{file.name}:{raw.number}" if raw.number else file.name
+    for raw in file.read_records():
+        location = f"{file.name}:{raw.number}" if raw.number else file.name
         try:
-            yield from understand(parsed(raw), where)
+            yield from understand(parse_record(raw), location)
         except InvalidInput as error:
-            yield LeftOut(kind, "refused", where, str(error), excerpt(raw.data))
+            yield OmittedRecord(kind, "refused", location, str(error), get_excerpt(raw.data))
 
 
-def parsed(raw: RawRecord) -> Mapping[str, Any]:
+def parse_record(raw: RawRecord) -> Mapping[str, Any]:
     """The record as an object. Raises `InvalidInput` when it is none."""
     if raw.fault:
         raise InvalidInput(raw.fault)
@@ -44,6 +46,6 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def excerpt(data: bytes) -> str:
+def get_excerpt(data: bytes) -> str:
     """How the record begins."""
     return json_text.clean_text(data[:300].decode(errors="replace"))

@@ -8,17 +8,17 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-CHUNK = 250
-WAITING = 8
+CHUNK_ITEMS = 250
+MAX_WAITING_CHUNKS = 8
 """So many chunks may wait to be taken: enough to keep both sides busy, little memory."""
 
 
-def read_ahead(items: Iterable[T]) -> Generator[T, None, None]:
+def prefetch_items(items: Iterable[T]) -> Generator[T, None, None]:
     """The items in their order, made in a thread of their own.
 
     What goes wrong there is raised here. Leaving off early ends the thread at its next chunk.
     """
-    chunks: queue.Queue[list[T] | BaseException] = queue.Queue(WAITING)
+    chunks: queue.Queue[list[T] | BaseException] = queue.Queue(MAX_WAITING_CHUNKS)
     stopped = threading.Event()
     thread = threading.Thread(target=_fill, args=(items, chunks, stopped), daemon=True)
     thread.start()
@@ -44,7 +44,7 @@ def _fill(
     source = iter(items)
     try:
         while not stopped.is_set():
-            chunk = list(islice(source, CHUNK))
+            chunk = list(islice(source, CHUNK_ITEMS))
             chunks.put(chunk)
             if not chunk:
                 return

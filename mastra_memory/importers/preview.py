@@ -7,45 +7,45 @@ from django.db.models import Model
 
 from mastra_memory.importers.records import (
     ImportedMessage,
-    ImportedRecord,
+    ImportedObservationalRecord,
     ImportedThread,
     ImportedWorkingMemory,
 )
-from mastra_memory.importers.validation import Row, Verdict
+from mastra_memory.importers.validation import ImportRow, RowResult
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
 
-Key = tuple[str | None, str | None]
+RowKey = tuple[str | None, str | None]
 
 
-def look_up(rows: Sequence[Row]) -> Iterator[Verdict]:
+def preview_rows(rows: Sequence[ImportRow]) -> Iterator[RowResult]:
     """`already there` or `stored` (it would be) for each row."""
     for kind, find in _FINDERS:
         chosen = [row for row in rows if isinstance(row.item, kind)]
         there = find(chosen) if chosen else set()
         for row in chosen:
-            yield Verdict(row, "already there" if _key(row) in there else "stored")
+            yield RowResult(row, "already there" if _get_key(row) in there else "stored")
 
 
-def _key(row: Row) -> Key:
+def _get_key(row: ImportRow) -> RowKey:
     item = row.item
     if isinstance(item, ImportedWorkingMemory):
         return item.thread_id, item.resource_id
     return item.id, None
 
 
-def _with_ids(model: type[Model], rows: Iterable[Row]) -> set[Key]:
-    there = model._default_manager.filter(pk__in=[_key(row)[0] for row in rows])
+def _find_ids(model: type[Model], rows: Iterable[ImportRow]) -> set[RowKey]:
+    there = model._default_manager.filter(pk__in=[_get_key(row)[0] for row in rows])
     return {(found, None) for found in there.values_list("pk", flat=True)}
 
 
-def _working_memories(rows: Iterable[Row]) -> set[Key]:
-    there = WorkingMemory.objects.filter(resource_id__in={_key(row)[1] for row in rows})
+def _find_working_memories(rows: Iterable[ImportRow]) -> set[RowKey]:
+    there = WorkingMemory.objects.filter(resource_id__in={_get_key(row)[1] for row in rows})
     return set(there.values_list("thread_id", "resource_id"))
 
 
 _FINDERS = (
-    (ImportedThread, partial(_with_ids, Thread)),
-    (ImportedMessage, partial(_with_ids, Message)),
-    (ImportedRecord, partial(_with_ids, ObservationalRecord)),
-    (ImportedWorkingMemory, _working_memories),
+    (ImportedThread, partial(_find_ids, Thread)),
+    (ImportedMessage, partial(_find_ids, Message)),
+    (ImportedObservationalRecord, partial(_find_ids, ObservationalRecord)),
+    (ImportedWorkingMemory, _find_working_memories),
 )

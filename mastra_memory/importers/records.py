@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from mastra_memory.db import json_text
 
-Kind = Literal["threads", "messages", "branch copies", "working memories", "observations"]
+RecordKind = Literal["threads", "messages", "branch copies", "working memories", "observations"]
 """What is counted. Copies are messages that a branch shares with the thread it was edited from."""
 
-Outcome = Literal["stored", "updated", "already there", "joined", "skipped", "refused"]
+ImportOutcome = Literal["stored", "updated", "already there", "joined", "skipped", "refused"]
 """What became of a record. A joined one lives on inside another message."""
 
 _NAMESPACE = uuid.UUID("5e0c8e0b-6b5c-4c53-9d0e-2a4b7f6f1d34")
@@ -30,7 +30,7 @@ class ImportedThread:
     clone_source_id: str | None = None
     created_at: datetime
     updated_at: datetime
-    where: str
+    location: str
     """The place in the source, for the report."""
 
 
@@ -48,11 +48,11 @@ class ImportedMessage:
     type: str = "v2"
     edited_at: datetime | None = None
     is_copy: bool = False
-    where: str
+    location: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
+class ImportedRevision:
     """A text that a working memory was."""
 
     version: int
@@ -70,13 +70,13 @@ class ImportedWorkingMemory:
     content: str
     created_at: datetime
     updated_at: datetime
-    revisions: Sequence[Revision] = ()
+    revisions: Sequence[ImportedRevision] = ()
     """Oldest first; empty: the text becomes its own first revision."""
-    where: str
+    location: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedRecord:
+class ImportedObservationalRecord:
     """One generation of observations, with the chunks that wait for activation."""
 
     id: str
@@ -88,16 +88,16 @@ class ImportedRecord:
     """The other fields, named as in `ObservationalRecord`."""
     chunks: Sequence[Mapping[str, Any]] = ()
     """Fields of `ObservationChunk`, oldest first."""
-    where: str
+    location: str
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OmittedRecord:
     """A record that is not stored by itself."""
 
-    kind: Kind
+    kind: RecordKind
     outcome: Literal["joined", "skipped", "refused"]
-    where: str
+    location: str
     reason: str
     """Why, in words that many records may share."""
     detail: str = ""
@@ -105,45 +105,47 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class ImportNote:
     """Something a person should know that refuses nothing; equal ones are counted."""
 
     text: str
 
 
-Storable = ImportedThread | ImportedMessage | ImportedWorkingMemory | ImportedRecord
-Item = Storable | LeftOut | Remark
+ImportedObject = (
+    ImportedThread | ImportedMessage | ImportedWorkingMemory | ImportedObservationalRecord
+)
+SourceItem = ImportedObject | OmittedRecord | ImportNote
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ResourceMapping:
     """Whose the imported things become: one resource, or a prefix and what the source says."""
 
     resource: str | None = None
     prefix: str = ""
 
-    def of(self, source_id: str) -> str:
+    def resolve(self, source_id: str) -> str:
         """The resource for what belongs to `source_id` in the source."""
         return self.resource if self.resource is not None else f"{self.prefix}{source_id}"
 
 
-def derived_id(*identity: str) -> str:
+def derive_id(*identity: str) -> str:
     """An id that is the same whenever the same thing is imported again."""
     return str(uuid.uuid5(_NAMESPACE, json_text.dumps(identity)))
 
 
-def content_hash(value: Any) -> str:
+def hash_content(value: Any) -> str:
     """The identity of something that has no id. Raises `InvalidInput` for what nests too deeply."""
     return hashlib.sha256(json_text.dumps(value).encode()).hexdigest()
 
 
-def origin(source: str, source_id: str, **more: Any) -> dict[str, Any]:
+def build_origin_metadata(source: str, source_id: str, **more: Any) -> dict[str, Any]:
     """Thread metadata that says where the thread came from."""
     known = {"id": source_id, **more}
     return {"import": {"from": source, **{k: v for k, v in known.items() if v not in ("", None)}}}
 
 
-def kind_of(item: Storable) -> Kind:
+def get_kind(item: ImportedObject) -> RecordKind:
     """Under which name an item is counted."""
     if isinstance(item, ImportedMessage):
         return "branch copies" if item.is_copy else "messages"

@@ -6,88 +6,91 @@ from typing import IO, get_args
 
 import orjson
 
-from mastra_memory.importers.records import Kind, LeftOut, Outcome, Remark
+from mastra_memory.importers.records import ImportNote, ImportOutcome, OmittedRecord, RecordKind
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-REASONS = 30
+KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
+OUTCOMES: tuple[ImportOutcome, ...] = get_args(ImportOutcome)
+MAX_REASONS = 30
 """So many reasons are told apart; a source may be wrong in endless ways."""
 
 
-class Tally:
+class ImportReport:
     """Every record that was read has exactly one outcome, so the numbers add up."""
 
-    def __init__(self, report: IO[bytes] | None = None) -> None:
-        """`report` gets one line of JSON for each record that is left out."""
-        self._counts: Counter[tuple[Kind, Outcome]] = Counter()
-        self._reasons: Counter[tuple[str, Kind, str]] = Counter()
-        self._remarks: Counter[str] = Counter()
-        self._report = report
-        self.understood = 0
+    def __init__(self, details_file: IO[bytes] | None = None) -> None:
+        """`details_file` gets one line of JSON for each record that is left out."""
+        self._counts: Counter[tuple[RecordKind, ImportOutcome]] = Counter()
+        self._reasons: Counter[tuple[str, RecordKind, str]] = Counter()
+        self._notes: Counter[str] = Counter()
+        self._details_file = details_file
+        self.parsed_count = 0
         """How many records could be read, stored or not."""
 
-    def count(self, kind: Kind, outcome: Outcome, number: int = 1) -> None:
+    def add(self, kind: RecordKind, outcome: ImportOutcome, number: int = 1) -> None:
         """So many more."""
         self._counts[kind, outcome] += number
-        self.understood += number
+        self.parsed_count += number
 
-    def leave_out(self, left_out: LeftOut, *, understood: bool = False) -> None:
+    def add_omitted(self, omitted: OmittedRecord, *, parsed: bool = False) -> None:
         """One more that is not stored by itself, for a reason.
 
-        `understood` says of a refused one that it could be read.
+        `parsed` says of a refused one that it could be read.
         """
-        self.count(left_out.kind, left_out.outcome)
-        if left_out.outcome == "refused" and not understood:
-            self.understood -= 1
-        if left_out.outcome == "joined":
+        self.add(omitted.kind, omitted.outcome)
+        if omitted.outcome == "refused" and not parsed:
+            self.parsed_count -= 1
+        if omitted.outcome == "joined":
             return
-        reason = (left_out.outcome, left_out.kind, left_out.reason)
-        if reason not in self._reasons and len(self._reasons) >= REASONS:
-            reason = (left_out.outcome, left_out.kind, "other reasons")
+        reason = (omitted.outcome, omitted.kind, omitted.reason)
+        if reason not in self._reasons and len(self._reasons) >= MAX_REASONS:
+            reason = (omitted.outcome, omitted.kind, "other reasons")
         self._reasons[reason] += 1
-        if self._report:
+        if self._details_file:
             line = {
-                "outcome": left_out.outcome,
-                "kind": left_out.kind,
-                "where": left_out.where,
-                "reason": left_out.reason,
-                "detail": left_out.detail,
+                "outcome": omitted.outcome,
+                "kind": omitted.kind,
+                "where": omitted.location,
+                "reason": omitted.reason,
+                "detail": omitted.detail,
             }
-            self._report.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            self._details_file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
-    def remark(self, remark: Remark) -> None:
+    def add_note(self, note: ImportNote) -> None:
         """Count a remark."""
-        self._remarks[remark.text] += 1
+        self._notes[note.text] += 1
 
-    def number(self, kind: Kind, outcome: Outcome) -> int:
+    def get_count(self, kind: RecordKind, outcome: ImportOutcome) -> int:
         """How many had this outcome."""
         return self._counts[kind, outcome]
 
-    def read(self, kind: Kind) -> int:
+    def count_read(self, kind: RecordKind) -> int:
         """How many there were."""
         return sum(self._counts[kind, outcome] for outcome in OUTCOMES)
 
     @property
-    def left_out(self) -> int:
+    def omitted_count(self) -> int:
         """How many records the report is about."""
         return sum(self._reasons.values())
 
-    def lines(self) -> Iterator[str]:
+    def format_lines(self) -> Iterator[str]:
         """A table of what became of everything, then reasons and remarks, the commonest first."""
-        used = [o for o in OUTCOMES if any(self._counts[k, o] for k in KINDS) or o in _ALWAYS]
-        yield _row("", "read", *used)
+        used = [o for o in OUTCOMES if any(self._counts[k, o] for k in KINDS) or o in _ALWAYS_SHOWN]
+        yield _format_row("", "read", *used)
         for kind in KINDS:
-            if self.read(kind) or kind in ("threads", "messages"):
-                numbers = (self.read(kind), *(self._counts[kind, outcome] for outcome in used))
-                yield _row(kind, *(f"{number:,}" for number in numbers))
+            if self.count_read(kind) or kind in ("threads", "messages"):
+                numbers = (
+                    self.count_read(kind),
+                    *(self._counts[kind, outcome] for outcome in used),
+                )
+                yield _format_row(kind, *(f"{number:,}" for number in numbers))
         for (outcome, kind, reason), number in self._reasons.most_common():
             yield f"{outcome}: {number:,} {kind}: {reason}"
-        for text, number in self._remarks.most_common():
+        for text, number in self._notes.most_common():
             yield f"note: {number:,} {text}"
 
 
-_ALWAYS = ("stored", "already there", "skipped", "refused")
+_ALWAYS_SHOWN = ("stored", "already there", "skipped", "refused")
 
 
-def _row(name: str, *cells: str) -> str:
+def _format_row(name: str, *cells: str) -> str:
     return f"{name:<17}" + "".join(f"{cell:>15}" for cell in cells)

@@ -6,10 +6,10 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 
 from mastra_memory.importers.records import ImportedThread, ImportedWorkingMemory
-from mastra_memory.importers.validation import Row
+from mastra_memory.importers.validation import ImportRow
 
 
-class UserWatch:
+class UserIdWarning:
     """Warns of each resource that is about to become a user's, once."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
@@ -17,16 +17,16 @@ class UserWatch:
         self._warn = warn
         self._warned: set[str] = set()
 
-    def look_at(self, rows: Sequence[Row]) -> None:
+    def check_rows(self, rows: Sequence[ImportRow]) -> None:
         """Check the resources of a batch, before it is stored."""
         kinds = (ImportedThread, ImportedWorkingMemory)
         found = {row.item.resource_id for row in rows if isinstance(row.item, kinds)}
-        for resource_id in sorted(keys_of_users(found - self._warned)):
+        for resource_id in sorted(find_user_ids(found - self._warned)):
             self._warned.add(resource_id)
             self._warn(resource_id)
 
 
-def keys_of_users(resource_ids: Iterable[str]) -> set[str]:
+def find_user_ids(resource_ids: Iterable[str]) -> set[str]:
     """Those that are the primary key of a user."""
     users = get_user_model()
     keys = []

@@ -13,15 +13,15 @@ from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers.records import (
     ImportedMessage,
-    ImportedRecord,
+    ImportedObject,
+    ImportedObservationalRecord,
     ImportedThread,
     ImportedWorkingMemory,
-    Item,
-    LeftOut,
-    Outcome,
-    Remark,
-    Storable,
-    kind_of,
+    ImportNote,
+    ImportOutcome,
+    OmittedRecord,
+    SourceItem,
+    get_kind,
 )
 from mastra_memory.models import Message, ObservationalRecord, ObservationChunk, Scope, Thread
 
@@ -29,10 +29,10 @@ _TITLE_SOURCES = frozenset(Thread.TitleSource.values)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImportRow:
     """An item that can be stored."""
 
-    item: Storable
+    item: ImportedObject
     """With ids and texts as the database can hold them."""
     json: str = ""
     """A message's content or a thread's metadata, as JSON."""
@@ -42,51 +42,51 @@ class Row:
     chunks: Sequence[ObservationChunk] = ()
 
     @property
-    def weight(self) -> int:
+    def text_length(self) -> int:
         """Its size, roughly."""
         return len(self.json) + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RowResult:
     """What became of a row."""
 
-    row: Row
-    outcome: Outcome
+    row: ImportRow
+    outcome: ImportOutcome
     reason: str = ""
     """Why it is refused, in words that many may share."""
     detail: str = ""
 
 
-Entry = Row | LeftOut | Remark
+ValidatedEntry = ImportRow | OmittedRecord | ImportNote
 
 
-def prepare(items: Iterable[Item]) -> Iterator[Entry]:
+def validate_items(items: Iterable[SourceItem]) -> Iterator[ValidatedEntry]:
     """Rows of the items; what cannot be stored is left out."""
     for item in items:
-        if isinstance(item, LeftOut | Remark):
+        if isinstance(item, OmittedRecord | ImportNote):
             yield item
             continue
         try:
-            yield prepared(item)
+            yield validate_item(item)
         except InvalidInput as error:
-            yield LeftOut(kind_of(item), "refused", item.where, str(error))
+            yield OmittedRecord(get_kind(item), "refused", item.location, str(error))
 
 
-def prepared(item: Storable) -> Row:
+def validate_item(item: ImportedObject) -> ImportRow:
     """The row of an item. Raises `InvalidInput` for what cannot be stored."""
     match item:
         case ImportedMessage():
-            return _message(item)
+            return _validate_message(item)
         case ImportedThread():
-            return _thread(item)
+            return _validate_thread(item)
         case ImportedWorkingMemory():
-            return _working_memory(item)
-        case ImportedRecord():
-            return _record(item)
+            return _validate_working_memory(item)
+        case ImportedObservationalRecord():
+            return _validate_observational_record(item)
 
 
-def _thread(item: ImportedThread) -> Row:
+def _validate_thread(item: ImportedThread) -> ImportRow:
     source = item.clone_source_id
     clean = replace(
         item,
@@ -96,10 +96,10 @@ def _thread(item: ImportedThread) -> Row:
         title_source=item.title_source if item.title_source in _TITLE_SOURCES else "manual",
         clone_source_id=None if source is None else check_id(source, "cloneSourceId"),
     )
-    return Row(clean, "" if item.metadata is None else json_text.dumps(item.metadata))
+    return ImportRow(clean, "" if item.metadata is None else json_text.dumps(item.metadata))
 
 
-def _message(item: ImportedMessage) -> Row:
+def _validate_message(item: ImportedMessage) -> ImportRow:
     if item.role not in Message.Role.values:
         raise InvalidInput(f"unknown role {item.role[:40]}")
     parts.normalise({"content": item.content})
@@ -111,10 +111,10 @@ def _message(item: ImportedMessage) -> Row:
         type=json_text.clean_text(item.type),
     )
     text = json_text.clean_text(parts.text_of(item.content))
-    return Row(clean, json_text.dumps(item.content), text)
+    return ImportRow(clean, json_text.dumps(item.content), text)
 
 
-def _working_memory(item: ImportedWorkingMemory) -> Row:
+def _validate_working_memory(item: ImportedWorkingMemory) -> ImportRow:
     thread_id = item.thread_id
     clean = replace(
         item,
@@ -122,10 +122,10 @@ def _working_memory(item: ImportedWorkingMemory) -> Row:
         thread_id=None if thread_id is None else check_id(thread_id, "threadId"),
         content=json_text.clean_text(item.content),
     )
-    return Row(clean, text=clean.content)
+    return ImportRow(clean, text=clean.content)
 
 
-def _record(item: ImportedRecord) -> Row:
+def _validate_observational_record(item: ImportedObservationalRecord) -> ImportRow:
     thread_id = item.thread_id
     record = ObservationalRecord(
         id=check_id(item.id, "id"),
@@ -133,23 +133,25 @@ def _record(item: ImportedRecord) -> Row:
         thread_id=None if thread_id is None else check_id(thread_id, "threadId"),
         resource_id=check_id(item.resource_id, "resourceId"),
         generation_count=item.generation_count,
-        **checked(ObservationalRecord, item.values),
+        **clean_fields(ObservationalRecord, item.values),
     )
     chunks = [
-        ObservationChunk(record=record, position=place, **checked(ObservationChunk, chunk))
+        ObservationChunk(record=record, position=place, **clean_fields(ObservationChunk, chunk))
         for place, chunk in enumerate(item.chunks)
     ]
     for chunk in chunks:
         check_id(chunk.id, "chunk id")
-    return Row(item, text=record.active_observations, record=record, chunks=chunks)
+    return ImportRow(item, text=record.active_observations, record=record, chunks=chunks)
 
 
-def checked(model: type[models.Model], values: Mapping[str, Any]) -> dict[str, Any]:
+def clean_fields(model: type[models.Model], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as the model's fields take them. Raises `InvalidInput` naming the first fault."""
-    return {name: _checked(model._meta.get_field(name), value) for name, value in values.items()}
+    return {
+        name: _clean_field(model._meta.get_field(name), value) for name, value in values.items()
+    }
 
 
-def _checked(field: Any, value: Any) -> Any:
+def _clean_field(field: Any, value: Any) -> Any:
     if value is None and not field.null:
         raise InvalidInput(f"{field.name} is missing")
     if isinstance(field, models.TextField | models.CharField) and not isinstance(value, str):

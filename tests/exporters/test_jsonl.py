@@ -11,10 +11,9 @@ from mastra_memory import working_memory
 from mastra_memory.db import sql
 from mastra_memory.exporters import jsonl
 from mastra_memory.exporters.selection import Selection, one_moment
-from mastra_memory.importers.records import Owner
+from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemoryRevision
 from mastra_memory.types import StoredThread
-from tests.importers.importing import load, outcomes
 from tests.support.factories import (
     a_message,
     make_chunk,
@@ -24,6 +23,7 @@ from tests.support.factories import (
     save,
     some_messages,
 )
+from tests.support.importing import count_outcomes, import_path
 
 pytestmark = pytest.mark.django_db
 
@@ -115,12 +115,12 @@ def test_export__comes_back_the_same_to_the_byte(tmp_path: Path) -> None:
     erase()
     path = tmp_path / "all.jsonl"
     path.write_bytes(before)
-    tally = load(path, Owner(), batch=3)
+    report = import_path(path, ResourceMapping(), batch=3)
     assert exported() == before
-    assert outcomes(tally, "threads") == {"stored": 3}
-    assert outcomes(tally, "messages") == {"stored": 7}
-    assert outcomes(tally, "working memories") == {"stored": 3}
-    assert outcomes(tally, "observations") == {"stored": 4}
+    assert count_outcomes(report, "threads") == {"stored": 3}
+    assert count_outcomes(report, "messages") == {"stored": 7}
+    assert count_outcomes(report, "working memories") == {"stored": 3}
+    assert count_outcomes(report, "observations") == {"stored": 4}
 
 
 def test_export__what_is_searched_comes_back_too(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_export__what_is_searched_comes_back_too(tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
     path.write_bytes(exported())
     erase()
-    load(path, Owner())
+    import_path(path, ResourceMapping())
     assert list(Message.objects.order_by("id").values(*derived)) == before
 
 
@@ -140,10 +140,10 @@ def test_export__into_what_is_there_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
     path.write_bytes(before)
     for update in (False, True):
-        tally = load(path, Owner(), update=update)
+        report = import_path(path, ResourceMapping(), update=update)
         assert exported() == before
         for kind in ("threads", "messages", "working memories", "observations"):
-            assert set(outcomes(tally, kind)) == {"already there"}
+            assert set(count_outcomes(report, kind)) == {"already there"}
 
 
 def test_export__a_thread_is_followed_by_what_hangs_on_it() -> None:
@@ -170,7 +170,7 @@ def test_export__work_in_progress_is_not_part_of_it(tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
     path.write_bytes(exported())
     erase()
-    load(path, Owner())
+    import_path(path, ResourceMapping())
     assert ObservationalRecord.objects.get().observing_until is None
 
 

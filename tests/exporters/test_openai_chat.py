@@ -9,8 +9,8 @@ import pytest
 from mastra_memory.exporters import openai_chat
 from mastra_memory.models import Thread
 from tests.exporters.exporting import export, talk, tool
-from tests.importers.importing import contents, load, said, write
 from tests.support.factories import make_thread
+from tests.support.importing import import_path, list_contents, list_texts, write_json
 
 pytestmark = pytest.mark.django_db
 
@@ -114,7 +114,7 @@ def test_export__can_be_imported_again(tmp_path: Path) -> None:
     thread = talk(
         ("user", "Go"), ("assistant", [tool("f", {"x": 1}, result="21")]), ("assistant", "Done")
     )
-    load(write(tmp_path / "chat.jsonl", lines()))
+    import_path(write_json(tmp_path / "chat.jsonl", lines()))
     copy = Thread.objects.exclude(pk=thread.id).get()
-    assert said(copy) == said(Thread.objects.get(pk=thread.id))
-    assert contents(copy)[1]["parts"][0]["toolInvocation"]["result"] == "21"
+    assert list_texts(copy) == list_texts(Thread.objects.get(pk=thread.id))
+    assert list_contents(copy)[1]["parts"][0]["toolInvocation"]["result"] == "21"

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.records import Owner
+from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Thread
-from tests.importers.importing import contents, load, only_thread, outcomes, said, write
+from tests.support.importing import (
+    count_outcomes,
+    get_only_thread,
+    import_path,
+    list_contents,
+    list_texts,
+    write_json,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -51,9 +58,9 @@ EDITED = conversation(
 
 
 def test_read__the_current_path_becomes_the_thread(tmp_path: Path) -> None:
-    load(write(tmp_path / "conversations.json", [TALK]))
-    thread = only_thread()
-    assert said(thread) == [("user", "Hello"), ("assistant", "Hi")]
+    import_path(write_json(tmp_path / "conversations.json", [TALK]))
+    thread = get_only_thread()
+    assert list_texts(thread) == [("user", "Hello"), ("assistant", "Hi")]
     assert (thread.title, thread.title_source) == ("A talk", "manual")
     assert thread.created_at.isoformat(timespec="milliseconds") == "2023-11-14T22:13:20.500+00:00"
     assert thread.updated_at.isoformat() == "2023-11-15T00:59:59+00:00"
@@ -63,15 +70,15 @@ def test_read__the_current_path_becomes_the_thread(tmp_path: Path) -> None:
 
 
 def test_read__an_edited_branch_becomes_a_clone(tmp_path: Path) -> None:
-    tally = load(write(tmp_path / "conversations.json", [EDITED]))
+    report = import_path(write_json(tmp_path / "conversations.json", [EDITED]))
     main = Thread.objects.get(clone_source_id=None)
     branch = Thread.objects.get(clone_source_id=main.pk)
-    texts = [text for _, text in said(main)]
+    texts = [text for _, text in list_texts(main)]
     assert texts == ["Tea?", "Green.", "And juice?", "Yes."]
-    assert [text for _, text in said(branch)] == ["Tea?", "Green.", "And coffee?", "No."]
-    assert outcomes(tally, "threads") == {"stored": 2}
-    assert outcomes(tally, "messages") == {"stored": 6}
-    assert outcomes(tally, "branch copies") == {"stored": 2}
+    assert [text for _, text in list_texts(branch)] == ["Tea?", "Green.", "And coffee?", "No."]
+    assert count_outcomes(report, "threads") == {"stored": 2}
+    assert count_outcomes(report, "messages") == {"stored": 6}
+    assert count_outcomes(report, "branch copies") == {"stored": 2}
     clone = Memory().get_clone_metadata(Memory().get_thread(branch.pk))
     assert clone is not None
     shared = Message.objects.get(thread=main, text="Green.")
@@ -88,11 +95,11 @@ def test_read__branches_of_branches_and_other_answers(tmp_path: Path) -> None:
         u2x=node("a1x", "user", "3x"),
         u2y=node("a1x", "user", "3y"),
     )
-    tally = load(write(tmp_path / "conversations.json", [talk]))
-    paths = sorted([text for _, text in said(thread)] for thread in Thread.objects.all())
+    report = import_path(write_json(tmp_path / "conversations.json", [talk]))
+    paths = sorted([text for _, text in list_texts(thread)] for thread in Thread.objects.all())
     assert paths == [["1", "2"], ["1", "2x", "3x"], ["1", "2x", "3y"]]
-    assert outcomes(tally, "messages") == {"stored": 5}
-    assert outcomes(tally, "branch copies") == {"stored": 3}
+    assert count_outcomes(report, "messages") == {"stored": 5}
+    assert count_outcomes(report, "branch copies") == {"stored": 3}
 
 
 def grown(current: str, **nodes: Json) -> Json:
@@ -100,21 +107,21 @@ def grown(current: str, **nodes: Json) -> Json:
 
 
 def test_read__again_after_both_paths_grew_adds_what_is_new(tmp_path: Path) -> None:
-    load(write(tmp_path / "conversations.json", [EDITED]))
+    import_path(write_json(tmp_path / "conversations.json", [EDITED]))
     later = grown("u3b", u3a=node("a2a", "user", "Why?"), u3b=node("a2b", "user", "Good."))
-    tally = load(write(tmp_path / "conversations.json", [later]))
-    assert outcomes(tally, "threads") == {"already there": 2}
-    assert outcomes(tally, "messages") == {"stored": 2, "already there": 6}
-    assert sorted(len(said(thread)) for thread in Thread.objects.all()) == [5, 5]
+    report = import_path(write_json(tmp_path / "conversations.json", [later]))
+    assert count_outcomes(report, "threads") == {"already there": 2}
+    assert count_outcomes(report, "messages") == {"stored": 2, "already there": 6}
+    assert sorted(len(list_texts(thread)) for thread in Thread.objects.all()) == [5, 5]
 
 
 def test_read__again_after_an_edit_mixes_nothing(tmp_path: Path) -> None:
     """The path that was current stays a thread of its own beside the new one."""
-    load(write(tmp_path / "conversations.json", [EDITED]))
+    import_path(write_json(tmp_path / "conversations.json", [EDITED]))
     later = grown("a2c", u2c=node("a1", "user", "Milk?"), a2c=node("u2c", "assistant", "Yes."))
-    tally = load(write(tmp_path / "conversations.json", [later]))
-    assert outcomes(tally, "threads") == {"stored": 1, "already there": 2}
-    texts = sorted([text for _, text in said(thread)] for thread in Thread.objects.all())
+    report = import_path(write_json(tmp_path / "conversations.json", [later]))
+    assert count_outcomes(report, "threads") == {"stored": 1, "already there": 2}
+    texts = sorted([text for _, text in list_texts(thread)] for thread in Thread.objects.all())
     assert texts == [
         ["Tea?", "Green.", "And coffee?", "No."],
         ["Tea?", "Green.", "And juice?", "Yes."],
@@ -131,8 +138,8 @@ def test_read__a_tool_result_joins_its_call(tmp_path: Path) -> None:
         t1=node("c1", "tool", output, tool="python"),
         a1=node("t1", "assistant", "Done", recipient="all"),
     )
-    tally = load(write(tmp_path / "conversations.json", [talk]))
-    assert contents(only_thread())[1]["parts"] == [
+    report = import_path(write_json(tmp_path / "conversations.json", [talk]))
+    assert list_contents(get_only_thread())[1]["parts"] == [
         {
             "type": "tool-invocation",
             "toolInvocation": {
@@ -144,7 +151,7 @@ def test_read__a_tool_result_joins_its_call(tmp_path: Path) -> None:
             },
         }
     ]
-    assert outcomes(tally, "messages") == {"stored": 3, "joined": 1}
+    assert count_outcomes(report, "messages") == {"stored": 3, "joined": 1}
 
 
 def test_read__pictures_of_a_tool_and_several_results(tmp_path: Path) -> None:
@@ -156,8 +163,8 @@ def test_read__pictures_of_a_tool_and_several_results(tmp_path: Path) -> None:
                 tool="dalle"),
         t2=node("t1", "tool", "also", tool="dalle"),
     )  # fmt: skip
-    load(write(tmp_path / "conversations.json", [talk]))
-    (content,) = contents(only_thread())
+    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    (content,) = list_contents(get_only_thread())
     call, picture = content["parts"]
     assert call["toolInvocation"]["args"] == {"prompt": "a cat", "n": 1}
     assert call["toolInvocation"]["result"] == ["made", "also"]
@@ -175,9 +182,9 @@ def test_read__what_is_no_part_of_the_conversation_is_skipped(tmp_path: Path) ->
         m1=node("e1", "martian", "Zork"),
         u1=node("m1", "user", "Hello"),
     )
-    tally = load(write(tmp_path / "conversations.json", [talk]))
-    assert said() == [("user", "Hello")]
-    assert outcomes(tally, "messages") == {"stored": 1, "skipped": 4, "refused": 1}
+    report = import_path(write_json(tmp_path / "conversations.json", [talk]))
+    assert list_texts() == [("user", "Hello")]
+    assert count_outcomes(report, "messages") == {"stored": 1, "skipped": 4, "refused": 1}
 
 
 def test_read__the_kinds_of_content(tmp_path: Path) -> None:
@@ -193,8 +200,8 @@ def test_read__the_kinds_of_content(tmp_path: Path) -> None:
         n1=node("i1", "assistant", new),
         c1=node("n1", "assistant", {"content_type": "code", "language": "sql", "text": "SELECT 1"}),
     )
-    load(write(tmp_path / "conversations.json", [talk]))
-    reasoning, quoted, shown, unknown, code = (c["parts"] for c in contents(only_thread()))
+    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    reasoning, quoted, shown, unknown, code = (c["parts"] for c in list_contents(get_only_thread()))
     assert reasoning[0]["reasoning"] == "Plan\nTea."
     assert [part["type"] for part in quoted] == ["source", "text"]
     assert shown == [
@@ -213,8 +220,8 @@ def test_read__times_that_run_backwards_do_not_turn_the_order(tmp_path: Path) ->
         u2=node("a1", "user", "3", create_time=None),
         a2=node("u2", "assistant", "4", create_time=1e300),
     )
-    load(write(tmp_path / "conversations.json", [talk]))
-    assert [text for _, text in said()] == ["1", "2", "3", "4"]
+    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    assert [text for _, text in list_texts()] == ["1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize(
@@ -227,8 +234,8 @@ def test_read__times_that_run_backwards_do_not_turn_the_order(tmp_path: Path) ->
     ],
 )
 def test_read__a_tree_that_is_none_is_refused(tmp_path: Path, broken: Json) -> None:
-    tally = load(write(tmp_path / "conversations.json", [TALK, broken]))
-    assert outcomes(tally, "threads") == {"stored": 1, "refused": 1}
+    report = import_path(write_json(tmp_path / "conversations.json", [TALK, broken]))
+    assert count_outcomes(report, "threads") == {"stored": 1, "refused": 1}
 
 
 def test_read__nodes_of_odd_shapes_hurt_nobody(tmp_path: Path) -> None:
@@ -236,14 +243,14 @@ def test_read__nodes_of_odd_shapes_hurt_nobody(tmp_path: Path) -> None:
         "a1", x=5, y={"parent": ["x"], "message": {"author": "me", "content": "text"}},  # type: ignore[arg-type]
         u1=node("missing", "user", "Hello"), a1=node("u1", "assistant", {"parts": {"a": 1}}),
     )  # fmt: skip
-    load(write(tmp_path / "conversations.json", [talk]))
-    assert ("user", "Hello") in said()
+    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    assert ("user", "Hello") in list_texts()
 
 
 def test_read__a_very_deep_tree(tmp_path: Path) -> None:
     nodes: Any = {f"n{i}": node(f"n{i - 1}" if i else None, "user", str(i)) for i in range(5000)}
-    tally = load(write(tmp_path / "conversations.json", [conversation(**nodes)]))
-    assert outcomes(tally, "messages") == {"stored": 5000}
+    report = import_path(write_json(tmp_path / "conversations.json", [conversation(**nodes)]))
+    assert count_outcomes(report, "messages") == {"stored": 5000}
 
 
 def test_read__an_export_in_several_files_of_an_archive(tmp_path: Path) -> None:
@@ -256,6 +263,6 @@ def test_read__an_export_in_several_files_of_an_archive(tmp_path: Path) -> None:
         archive.writestr("message_feedback.json", json.dumps([{"id": "x"}]))
         archive.writestr("user.json", json.dumps({"id": "user-7", "email": "a@example.com"}))
         archive.writestr("chat.html", "<html>")
-    tally = load(tmp_path / "export.zip", Owner(prefix="gpt-"))
-    assert outcomes(tally, "threads") == {"stored": 2}
+    report = import_path(tmp_path / "export.zip", ResourceMapping(prefix="gpt-"))
+    assert count_outcomes(report, "threads") == {"stored": 2}
     assert set(Thread.objects.values_list("resource_id", flat=True)) == {"gpt-user-7"}

@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.records import Owner
+from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.memory import Memory
 from mastra_memory.models import Thread, WorkingMemory
-from tests.importers.importing import contents, load, only_thread, outcomes, said, write
+from tests.support.importing import (
+    count_outcomes,
+    get_only_thread,
+    import_path,
+    list_contents,
+    list_texts,
+    write_json,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -41,12 +48,12 @@ TALK = conversation(
 
 
 def test_read__a_conversation_becomes_a_thread(tmp_path: Path) -> None:
-    load(write(tmp_path / "conversations.json", [TALK]), Owner(prefix="c-"))
-    thread = only_thread()
-    assert said(thread) == [("user", "Hello"), ("assistant", "Hi")]
+    import_path(write_json(tmp_path / "conversations.json", [TALK]), ResourceMapping(prefix="c-"))
+    thread = get_only_thread()
+    assert list_texts(thread) == [("user", "Hello"), ("assistant", "Hi")]
     assert (thread.title, thread.resource_id) == ("A talk", "c-acct")
     assert thread.created_at.isoformat(timespec="milliseconds") == "2024-05-01T10:00:00.123+00:00"
-    assert contents(thread)[0]["metadata"] == {"importId": "m1"}
+    assert list_contents(thread)[0]["metadata"] == {"importId": "m1"}
 
 
 def test_read__an_edited_message_makes_a_branch(tmp_path: Path) -> None:
@@ -56,11 +63,11 @@ def test_read__an_edited_message_makes_a_branch(tmp_path: Path) -> None:
         message("u2", "human", "Coffee?", parent_message_uuid="a1", created_at="2024-05-01"),
         message("u3", "human", "Juice?", parent_message_uuid="a1", created_at="2024-05-02"),
     )
-    load(write(tmp_path / "conversations.json", [talk]))
+    import_path(write_json(tmp_path / "conversations.json", [talk]))
     main = Thread.objects.get(clone_source_id=None)
     (branch,) = Memory().list_clones(main.pk)
-    assert [text for _, text in said(main)] == ["Tea?", "Green.", "Juice?"]
-    texts = [text for _, text in said(Thread.objects.get(pk=branch.id))]
+    assert [text for _, text in list_texts(main)] == ["Tea?", "Green.", "Juice?"]
+    texts = [text for _, text in list_texts(Thread.objects.get(pk=branch.id))]
     assert texts == ["Tea?", "Green.", "Coffee?"]
 
 
@@ -70,9 +77,9 @@ def test_read__the_current_leaf_of_the_export_wins(tmp_path: Path) -> None:
         message("u2", "human", "New", parent_message_uuid=ROOT, created_at="2024-05-02"),
         current_leaf_message_uuid="u1",
     )
-    load(write(tmp_path / "conversations.json", [talk]))
+    import_path(write_json(tmp_path / "conversations.json", [talk]))
     main = Thread.objects.get(clone_source_id=None)
-    assert said(main) == [("user", "Old")]
+    assert list_texts(main) == [("user", "Old")]
 
 
 def test_read__the_blocks_of_a_message(tmp_path: Path) -> None:
@@ -88,8 +95,8 @@ def test_read__the_blocks_of_a_message(tmp_path: Path) -> None:
         {"type": "hologram", "x": 1},
     ]  # fmt: skip
     talk = conversation({"uuid": "m1", "sender": "assistant", "content": blocks})
-    load(write(tmp_path / "conversations.json", [talk]))
-    (content,) = contents(only_thread())
+    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    (content,) = list_contents(get_only_thread())
     thinking, first, second, text, odd = content["parts"]
     assert thinking["reasoning"] == "Hm."
     assert first["toolInvocation"] == {
@@ -109,12 +116,12 @@ def test_read__attached_documents_are_text(tmp_path: Path) -> None:
     attachment = {"file_name": "a.txt", "file_type": "txt", "extracted_content": "Pasted"}
     files = [{"file_name": "b.png"}, {"file_uuid": "nameless"}]
     talk = conversation(message("m1", "human", attachments=[attachment], files=files))
-    load(write(tmp_path / "conversations.json", [talk]))
-    (content,) = contents(only_thread())
+    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    (content,) = list_contents(get_only_thread())
     named = {"filename": "a.txt", "mimeType": "txt"}
     assert content["parts"] == [{"type": "text", "text": "Pasted", "metadata": named}]
     assert content["metadata"] == {"importId": "m1", "files": ["b.png"]}
-    assert said() == [("user", "Pasted")]
+    assert list_texts() == [("user", "Pasted")]
 
 
 def test_read__silence_and_strangers(tmp_path: Path) -> None:
@@ -124,13 +131,13 @@ def test_read__silence_and_strangers(tmp_path: Path) -> None:
         7,
         message("", "human", "x"),
     ]
-    tally = load(write(tmp_path / "conversations.json", [conversation(*messages)]))
-    assert outcomes(tally, "messages") == {"stored": 1, "skipped": 1, "refused": 2}
+    report = import_path(write_json(tmp_path / "conversations.json", [conversation(*messages)]))
+    assert count_outcomes(report, "messages") == {"stored": 1, "skipped": 1, "refused": 2}
 
 
 def test_read__an_empty_conversation_is_an_empty_thread(tmp_path: Path) -> None:
-    tally = load(write(tmp_path / "conversations.json", [conversation()]))
-    assert outcomes(tally, "threads") == {"stored": 1}
+    report = import_path(write_json(tmp_path / "conversations.json", [conversation()]))
+    assert count_outcomes(report, "threads") == {"stored": 1}
 
 
 def test_read__an_archive_with_memories_and_projects(tmp_path: Path) -> None:
@@ -144,13 +151,13 @@ def test_read__an_archive_with_memories_and_projects(tmp_path: Path) -> None:
         archive.writestr("memories.json", json.dumps([memory, {"account_uuid": "b"}]))
         archive.writestr("projects.json", json.dumps([{"uuid": "p1", "name": "Garden"}]))
         archive.writestr("users.json", json.dumps([{"uuid": "acct", "full_name": "Ann"}]))
-    tally = load(tmp_path / "export.zip", Owner(prefix="c-"))
+    report = import_path(tmp_path / "export.zip", ResourceMapping(prefix="c-"))
     kept = WorkingMemory.objects.get()
     assert (kept.scope, kept.resource_id) == ("resource", "c-acct")
     assert kept.content == "Likes tea.\n\n## Garden\n\nBuild a shed.\n\n## p2\n\nSecret."
     assert [revision.source for revision in kept.revisions.all()] == ["import"]
-    assert outcomes(tally, "working memories") == {"stored": 1, "skipped": 1}
-    assert outcomes(tally, "threads") == {"stored": 1}
+    assert count_outcomes(report, "working memories") == {"stored": 1, "skipped": 1}
+    assert count_outcomes(report, "threads") == {"stored": 1}
 
 
 def test_read__memories_do_not_overwrite_what_is_known_here(tmp_path: Path) -> None:
@@ -158,12 +165,12 @@ def test_read__memories_do_not_overwrite_what_is_known_here(tmp_path: Path) -> N
         "any", "Known here", resource_id="alice"
     )
     folder = tmp_path / "export"
-    write(folder / "conversations.json", [TALK])
-    write(folder / "memories" / "acct.json", {"conversations_memory": "Known there"})
-    tally = load(folder)
-    assert outcomes(tally, "working memories") == {"already there": 1}
+    write_json(folder / "conversations.json", [TALK])
+    write_json(folder / "memories" / "acct.json", {"conversations_memory": "Known there"})
+    report = import_path(folder)
+    assert count_outcomes(report, "working memories") == {"already there": 1}
     assert WorkingMemory.objects.get().content == "Known here"
-    assert outcomes(load(folder, update=True), "working memories") == {"updated": 1}
+    assert count_outcomes(import_path(folder, update=True), "working memories") == {"updated": 1}
     kept = WorkingMemory.objects.get()
     assert (kept.content, kept.version) == ("Known there", 2)
     assert [r.content for r in kept.revisions.order_by("version")] == ["Known here", "Known there"]

@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.records import Owner, Remark
+from mastra_memory.importers.records import ImportNote, ResourceMapping
 from mastra_memory.models import Message, Thread
-from tests.importers.importing import contents, items_in, load, outcomes, said, write
+from tests.support.importing import (
+    count_outcomes,
+    import_path,
+    list_contents,
+    list_texts,
+    read_items,
+    write_json,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -32,13 +39,13 @@ TWO_SESSIONS = sample(
 
 
 def test_read__a_thread_for_each_session_with_its_date(tmp_path: Path) -> None:
-    load(write(tmp_path / "conv.json", TWO_SESSIONS), Owner(prefix="locomo-"))
+    import_path(write_json(tmp_path / "conv.json", TWO_SESSIONS), ResourceMapping(prefix="locomo-"))
     first, second = Thread.objects.order_by("created_at")
     assert (first.resource_id, second.resource_id) == ("locomo-conv-1", "locomo-conv-1")
     assert first.title == "Ann and Ben, session 1"
     assert first.created_at.isoformat() == "2023-05-08T13:56:00+00:00"
     assert second.created_at.isoformat() == "2023-06-01T09:05:00+00:00"
-    assert said(first) == [("user", "Hi Ben"), ("assistant", "Hi Ann")]
+    assert list_texts(first) == [("user", "Hi Ben"), ("assistant", "Hi Ann")]
     assert second.metadata == {
         "import": {"from": "locomo", "id": "conv-1", "session": 10},
         "speakers": {"user": "Ann", "assistant": "Ben"},
@@ -46,9 +53,9 @@ def test_read__a_thread_for_each_session_with_its_date(tmp_path: Path) -> None:
 
 
 def test_read__names_ids_and_captions_are_kept(tmp_path: Path) -> None:
-    load(write(tmp_path / "conv.json", TWO_SESSIONS))
+    import_path(write_json(tmp_path / "conv.json", TWO_SESSIONS))
     first = Thread.objects.order_by("created_at")[0]
-    assert contents(first)[1] == {
+    assert list_contents(first)[1] == {
         "format": 2,
         "parts": [
             {"type": "text", "text": "Hi Ann"},
@@ -64,24 +71,24 @@ def test_read__names_ids_and_captions_are_kept(tmp_path: Path) -> None:
 
 
 def test_read__again_changes_nothing(tmp_path: Path) -> None:
-    path = write(tmp_path / "all.json", [TWO_SESSIONS])
-    load(path)
-    tally = load(path)
-    assert outcomes(tally, "threads") == {"already there": 2}
-    assert outcomes(tally, "messages") == {"already there": 3}
+    path = write_json(tmp_path / "all.json", [TWO_SESSIONS])
+    import_path(path)
+    report = import_path(path)
+    assert count_outcomes(report, "threads") == {"already there": 2}
+    assert count_outcomes(report, "messages") == {"already there": 3}
 
 
 def test_read__third_persons_and_silence_are_refused(tmp_path: Path) -> None:
     session = [turn("Zoe", "D1:1", "Hi"), {"speaker": "Ann"}, 5, turn(["Ann"], "x", "y")]  # type: ignore[arg-type]
-    tally = load(write(tmp_path / "conv.json", sample(session_1=session)))
-    assert outcomes(tally, "messages") == {"refused": 4}
+    report = import_path(write_json(tmp_path / "conv.json", sample(session_1=session)))
+    assert count_outcomes(report, "messages") == {"refused": 4}
 
 
 def test_read__an_unreadable_date_is_the_files_and_noted(tmp_path: Path) -> None:
     odd = sample(session_1=[turn("Ann", "D1:1", "Hi")], session_1_date_time="yesterday")
-    items = items_in(write(tmp_path / "conv.json", odd))
-    assert [item for item in items if isinstance(item, Remark)] == [
-        Remark("LoCoMo sessions have no readable date and got the file's")
+    items = read_items(write_json(tmp_path / "conv.json", odd))
+    assert [item for item in items if isinstance(item, ImportNote)] == [
+        ImportNote("LoCoMo sessions have no readable date and got the file's")
     ]
 
 
@@ -89,5 +96,5 @@ def test_read__an_unreadable_date_is_the_files_and_noted(tmp_path: Path) -> None
 def test_read__a_sample_without_two_speakers_is_refused(
     tmp_path: Path, names: dict[str, str]
 ) -> None:
-    path = write(tmp_path / "conv.json", {"conversation": names})
-    assert outcomes(load(path, format="locomo"), "threads") == {"refused": 1}
+    path = write_json(tmp_path / "conv.json", {"conversation": names})
+    assert count_outcomes(import_path(path, format="locomo"), "threads") == {"refused": 1}

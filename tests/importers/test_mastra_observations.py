@@ -5,28 +5,34 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.records import Owner, Remark
+from mastra_memory.importers.records import ImportNote, ResourceMapping
 from mastra_memory.models import ObservationalRecord, ObservationChunk
 from mastra_memory.observational import generations
-from tests.importers.importing import items_in, left_out, load, outcomes
-from tests.importers.mastra_store import chunk, libsql, message, record, thread
+from tests.support.importing import count_outcomes, import_path, list_omitted, read_items
+from tests.support.mastra_databases import (
+    make_chunk,
+    make_libsql,
+    make_message_row,
+    make_record_row,
+    make_thread_row,
+)
 
 pytestmark = pytest.mark.django_db
 
-KEEP = Owner()
+KEEP = ResourceMapping()
 
 
 def store(tmp_path: Path, *records: dict[str, Any], extra: str = "") -> Path:
     rows = {
-        "mastra_threads": [thread()],
-        "mastra_messages": [message()],
+        "mastra_threads": [make_thread_row()],
+        "mastra_messages": [make_message_row()],
         "mastra_observational_memory": records,
     }
-    return libsql(tmp_path / "mastra.db", rows, extra=extra)
+    return make_libsql(tmp_path / "mastra.db", rows, extra=extra)
 
 
 def remarks(path: Path) -> list[str]:
-    return [item.text for item in items_in(path, KEEP) if isinstance(item, Remark)]
+    return [item.text for item in read_items(path, KEEP) if isinstance(item, ImportNote)]
 
 
 def head() -> ObservationalRecord:
@@ -48,8 +54,8 @@ def test_read__all_generations_and_nothing_in_progress(tmp_path: Path) -> None:
         "reflectedObservationLineCount": 9,
         "metadata": {"k": 1},
     }
-    path = store(tmp_path, record("o1", 0), record("o2", 1, **facts))
-    tally = load(path, KEEP)
+    path = store(tmp_path, make_record_row("o1", 0), make_record_row("o2", 1, **facts))
+    report = import_path(path, KEEP)
     found = head()
     assert (found.id, found.generation_count, found.origin_type) == ("o2", 1, "reflection")
     assert found.active_observations == "noted 1"
@@ -65,20 +71,20 @@ def test_read__all_generations_and_nothing_in_progress(tmp_path: Path) -> None:
     assert not (found.is_observing or found.is_reflecting)
     assert not (found.is_buffering_observation or found.is_buffering_reflection)
     assert found.created_at.microsecond == 500_000
-    assert outcomes(tally, "observations") == {"stored": 2}
-    assert outcomes(load(path, KEEP), "observations") == {"already there": 2}
+    assert count_outcomes(report, "observations") == {"stored": 2}
+    assert count_outcomes(import_path(path, KEEP), "observations") == {"already there": 2}
 
 
 def test_read__a_record_about_a_resource(tmp_path: Path) -> None:
     about: dict[str, Any] = {"scope": "resource", "lookupKey": "resource:r9", "threadId": None}
-    load(store(tmp_path, record("o1", **about, resourceId="r9")), KEEP)
+    import_path(store(tmp_path, make_record_row("o1", **about, resourceId="r9")), KEEP)
     found = generations.find_head("resource", thread_id=None, resource_id="r9")
     assert found and (found.thread_id, found.resource_id) == (None, "r9")
 
 
 def test_read__a_resource_that_only_the_key_names(tmp_path: Path) -> None:
     about: dict[str, Any] = {"scope": "resource", "lookupKey": "resource:r9", "threadId": None}
-    load(store(tmp_path, record("o1", **about, resourceId=None)), KEEP)
+    import_path(store(tmp_path, make_record_row("o1", **about, resourceId=None)), KEEP)
     assert ObservationalRecord.objects.get().resource_id == "r9"
 
 
@@ -90,7 +96,7 @@ def test_read__only_thresholds_of_the_config_are_kept(tmp_path: Path) -> None:
         "_overrides": {"observation": {"messageTokens": 9, "model": "m"}, "other": 1},
         "extractors": [{"instructions": "secret"}],
     }
-    load(store(tmp_path, record(config=config)), KEEP)
+    import_path(store(tmp_path, make_record_row(config=config)), KEEP)
     assert head().config == {
         "scope": "thread",
         "observation": {"messageTokens": 30000},
@@ -101,8 +107,8 @@ def test_read__only_thresholds_of_the_config_are_kept(tmp_path: Path) -> None:
 
 def test_read__chunks_of_the_live_record(tmp_path: Path) -> None:
     hints = {"currentTask": "task", "threadTitle": "title", "extractedValues": {"a": 1}}
-    chunks = [chunk("ombuf-1", **hints), chunk("ombuf-2", observations="later")]
-    load(store(tmp_path, record(bufferedObservationChunks=chunks)), KEEP)
+    chunks = [make_chunk("ombuf-1", **hints), make_chunk("ombuf-2", observations="later")]
+    import_path(store(tmp_path, make_record_row(bufferedObservationChunks=chunks)), KEEP)
     first, second = head().chunks.order_by("position")
     assert (first.id, first.cycle_id, first.observations) == ("ombuf-1", "buffer-obs-1", "soon")
     assert (first.token_count, first.message_tokens, first.message_ids) == (5, 31, ["m1"])
@@ -112,8 +118,12 @@ def test_read__chunks_of_the_live_record(tmp_path: Path) -> None:
 
 
 def test_read__chunks_of_retired_records_are_dropped_and_noted(tmp_path: Path) -> None:
-    path = store(tmp_path, record("o1", 0, bufferedObservationChunks=[chunk()]), record("o2", 1))
-    load(path, KEEP)
+    path = store(
+        tmp_path,
+        make_record_row("o1", 0, bufferedObservationChunks=[make_chunk()]),
+        make_record_row("o2", 1),
+    )
+    import_path(path, KEEP)
     assert not ObservationChunk.objects.exists()
     assert remarks(path) == ["chunks stranded on retired observations were dropped"]
 
@@ -125,9 +135,9 @@ def test_read__the_single_buffer_of_older_databases_is_one_chunk(tmp_path: Path)
         "bufferedMessageIds": ["m1"],
         "lastBufferedAtTime": "2024-01-01T10:00:00.789Z",
     }
-    path = store(tmp_path, record(**buffered))
-    load(path, KEEP)
-    load(path, KEEP)
+    path = store(tmp_path, make_record_row(**buffered))
+    import_path(path, KEEP)
+    import_path(path, KEEP)
     found = ObservationChunk.objects.get()
     assert (found.observations, found.token_count, found.message_ids) == ("old way", 6, ["m1"])
     assert found.last_observed_at.microsecond == 789_000
@@ -135,65 +145,73 @@ def test_read__the_single_buffer_of_older_databases_is_one_chunk(tmp_path: Path)
 
 
 def test_read__a_chunk_that_a_clone_has_too_gets_its_own_id(tmp_path: Path) -> None:
-    path = libsql(
+    path = make_libsql(
         tmp_path / "mastra.db",
         {
-            "mastra_threads": [thread("t1"), thread("t2")],
+            "mastra_threads": [make_thread_row("t1"), make_thread_row("t2")],
             "mastra_observational_memory": [
-                record("o1", bufferedObservationChunks=[chunk()]),
-                record(
+                make_record_row("o1", bufferedObservationChunks=[make_chunk()]),
+                make_record_row(
                     "o2",
                     lookupKey="thread:t2",
                     threadId="t2",
-                    bufferedObservationChunks=[chunk()],
+                    bufferedObservationChunks=[make_chunk()],
                 ),
             ],
         },
     )
-    tally = load(path, KEEP)
-    assert outcomes(tally, "observations") == {"stored": 2}
+    report = import_path(path, KEEP)
+    assert count_outcomes(report, "observations") == {"stored": 2}
     assert ObservationChunk.objects.count() == 2
     assert ObservationChunk.objects.filter(record_id="o1", id="ombuf-1").exists()
 
 
 def test_read__of_a_doubled_generation_the_older_row_stays(tmp_path: Path) -> None:
     late = {"createdAt": "2024-01-05T00:00:00.000Z"}
-    path = store(tmp_path, record("a", 1, **late), record("b", 1), record("c", 1, **late))
-    load(path, KEEP)
+    path = store(
+        tmp_path,
+        make_record_row("a", 1, **late),
+        make_record_row("b", 1),
+        make_record_row("c", 1, **late),
+    )
+    import_path(path, KEEP)
     assert head().id == "b"
     reason = "a duplicate of its generation"
-    assert left_out(items_in(path, KEEP)) == [("observations", "skipped", reason)] * 2
+    assert list_omitted(read_items(path, KEEP)) == [("observations", "skipped", reason)] * 2
 
 
 def test_read__a_record_named_live_wins_over_the_newest(tmp_path: Path) -> None:
     path = store(
         tmp_path,
-        record("a", 1, supersededBy="c"),
-        record("b", 1),
-        record("c", 2, supersededBy="b"),
+        make_record_row("a", 1, supersededBy="c"),
+        make_record_row("b", 1),
+        make_record_row("c", 2, supersededBy="b"),
         extra="supersededBy",
     )
-    load(path, KEEP)
+    import_path(path, KEEP)
     assert head().id == "b"
-    assert sorted(left_out(items_in(path, KEEP))) == [
+    assert sorted(list_omitted(read_items(path, KEEP))) == [
         ("observations", "skipped", "a duplicate of its generation"),
         ("observations", "skipped", "newer than the record that is live"),
     ]
 
 
 def test_read__without_one_live_record_the_newest_is_it(tmp_path: Path) -> None:
-    load(store(tmp_path, record("a", 0), record("b", 1), extra="supersededBy"), KEEP)
+    import_path(
+        store(tmp_path, make_record_row("a", 0), make_record_row("b", 1), extra="supersededBy"),
+        KEEP,
+    )
     assert head().id == "b"
 
 
 def test_read__orphans_are_skipped_and_owners_corrected(tmp_path: Path) -> None:
     path = store(
         tmp_path,
-        record("a", lookupKey="thread:gone", threadId="gone"),
-        record("b", resourceId="other"),
+        make_record_row("a", lookupKey="thread:gone", threadId="gone"),
+        make_record_row("b", resourceId="other"),
     )
-    tally = load(path, KEEP)
-    assert outcomes(tally, "observations") == {"stored": 1, "skipped": 1}
+    report = import_path(path, KEEP)
+    assert count_outcomes(report, "observations") == {"stored": 1, "skipped": 1}
     assert head().resource_id == "r1"
     text = "observations named another resource than their thread and got the thread's"
     assert remarks(path) == [text]
@@ -202,14 +220,14 @@ def test_read__orphans_are_skipped_and_owners_corrected(tmp_path: Path) -> None:
 def test_read__rows_that_make_no_sense_are_refused_alone(tmp_path: Path) -> None:
     path = store(
         tmp_path,
-        record("a", 0),
-        record("b", 1, createdAt="never"),
-        record("c", 2, scope="galaxy"),
-        record("d", 3, totalTokensObserved=2**70 // 2**8, originType="mystery"),
-        record("e", 4, totalTokensObserved="many", config="no JSON", metadata="{"),
-        record("f", -1),
+        make_record_row("a", 0),
+        make_record_row("b", 1, createdAt="never"),
+        make_record_row("c", 2, scope="galaxy"),
+        make_record_row("d", 3, totalTokensObserved=2**70 // 2**8, originType="mystery"),
+        make_record_row("e", 4, totalTokensObserved="many", config="no JSON", metadata="{"),
+        make_record_row("f", -1),
     )
-    tally = load(path, KEEP)
-    assert outcomes(tally, "observations") == {"stored": 3, "refused": 3}
+    report = import_path(path, KEEP)
+    assert count_outcomes(report, "observations") == {"stored": 3, "refused": 3}
     assert head().id == "e"
     assert ObservationalRecord.objects.get(pk="d").origin_type == "initial"

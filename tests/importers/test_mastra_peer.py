@@ -11,11 +11,11 @@ import pytest
 from django.db import connection
 
 from mastra_memory.importers import sources
-from mastra_memory.importers.records import Owner
+from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
-from tests.importers.importing import load_items, outcomes, said
 from tests.importers.test_mastra_postgres import address
 from tests.support import servers
+from tests.support.importing import count_outcomes, import_items, list_texts
 
 KIT = Path(os.environ.get("CONFORMANCE_DIR") or servers.KIT)
 DATABASE = "mastra_peer_source"
@@ -87,12 +87,12 @@ def test_read__everything_that_a_server_wrote(
     with servers.running(command, env=env, log=tmp_path / "log", alive=alive, cwd=KIT):
         fill(base)
         with sources.open_source(source) as opened:  # while the server runs
-            tally = load_items(opened.read(Owner()))
+            report = import_items(opened.read(ResourceMapping()))
 
     thread, clone = Thread.objects.get(pk="t1"), Thread.objects.get(pk="c1")
     assert (thread.title, thread.metadata) == ("T", ODD)
     assert clone.clone_source_id == "t1"
-    assert said(thread) == said(clone) == [("user", "Hello ü")] * 3
+    assert list_texts(thread) == list_texts(clone) == [("user", "Hello ü")] * 3
     message = Message.objects.get(pk="m1")
     assert message.content == CONTENT
     assert message.created_at.isoformat(timespec="milliseconds") == "2024-01-01T00:00:01.123+00:00"
@@ -101,4 +101,4 @@ def test_read__everything_that_a_server_wrote(
     record = ObservationalRecord.objects.get(generation_count=1)
     assert (record.active_observations, record.is_observing) == ("second", False)
     assert record.last_observed_at and record.last_observed_at.microsecond == 250_000
-    assert outcomes(tally, "messages") == {"stored": 6}
+    assert count_outcomes(report, "messages") == {"stored": 6}

@@ -9,11 +9,18 @@ from django.db import connection
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
-from mastra_memory.importers.records import Owner
-from mastra_memory.importers.report import Tally
+from mastra_memory.importers.records import ResourceMapping
+from mastra_memory.importers.report import ImportReport
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
-from tests.importers.importing import load_items, outcomes, said
-from tests.importers.mastra_store import Rows, message, postgres, record, resource, thread
+from tests.support.importing import count_outcomes, import_items, list_texts
+from tests.support.mastra_databases import (
+    Rows,
+    make_message_row,
+    make_postgres,
+    make_record_row,
+    make_resource_row,
+    make_thread_row,
+)
 
 SCHEMA = "Mastra's"
 
@@ -35,35 +42,43 @@ def schema(transactional_db: None) -> Iterator[str]:
 
 def fill(schema: str, rows: Rows) -> None:
     with connection.cursor() as cursor:
-        postgres(cursor.execute, schema, rows)
+        make_postgres(cursor.execute, schema, rows)
 
 
-def load(schema: str, **options: Any) -> Tally:
+def load(schema: str, **options: Any) -> ImportReport:
     with sources.open_source(address(), schema=schema) as source:
-        return load_items(source.read(Owner()), **options)
+        return import_items(source.read(ResourceMapping()), **options)
 
 
 def test_read__a_whole_store_twice(schema: str) -> None:
     rows = {
-        "mastra_threads": [thread(metadata={"workingMemory": "w", "k": [1.5, None, 10**30]})],
-        "mastra_resources": [resource("r1", "known", metadata="{}")],
-        "mastra_messages": [message(name, createdAtZ=None) for name in "ba"],
-        "mastra_observational_memory": [record("o1", 0), record("o2", 1)],
+        "mastra_threads": [
+            make_thread_row(metadata={"workingMemory": "w", "k": [1.5, None, 10**30]})
+        ],
+        "mastra_resources": [make_resource_row("r1", "known", metadata="{}")],
+        "mastra_messages": [make_message_row(name, createdAtZ=None) for name in "ba"],
+        "mastra_observational_memory": [make_record_row("o1", 0), make_record_row("o2", 1)],
     }
     fill(schema, rows)
-    tally = load(schema)
+    report = load(schema)
     assert Thread.objects.get().metadata == {"k": [1.5, None, 10**30]}
-    assert [text for _, text in said()] == ["a", "b"]  # as Mastra lists them
+    assert [text for _, text in list_texts()] == ["a", "b"]  # as Mastra lists them
     assert WorkingMemory.objects.count() == 2
     assert ObservationalRecord.objects.count() == 2
-    assert outcomes(tally, "messages") == {"stored": 2}
+    assert count_outcomes(report, "messages") == {"stored": 2}
     again = load(schema)
-    assert outcomes(again, "messages") == outcomes(again, "observations") == {"already there": 2}
+    assert (
+        count_outcomes(again, "messages")
+        == count_outcomes(again, "observations")
+        == {"already there": 2}
+    )
 
 
 def test_read__moments_with_a_zone_win_and_milliseconds_stay(schema: str) -> None:
-    zoned = thread(createdAt="2020-01-01 00:00:00", createdAtZ="2024-01-01 12:00:00.123+02")
-    plain = thread("t2", createdAt="2024-01-01 10:00:00.456", createdAtZ=None)
+    zoned = make_thread_row(
+        createdAt="2020-01-01 00:00:00", createdAtZ="2024-01-01 12:00:00.123+02"
+    )
+    plain = make_thread_row("t2", createdAt="2024-01-01 10:00:00.456", createdAtZ=None)
     fill(schema, {"mastra_threads": [zoned, plain], "mastra_messages": []})
     load(schema)
     moments = Thread.objects.order_by("id").values_list("created_at", flat=True)
@@ -73,7 +88,10 @@ def test_read__moments_with_a_zone_win_and_milliseconds_stay(schema: str) -> Non
 
 def test_read__cursors_that_were_never_set_are_not_made_up(schema: str) -> None:
     """Columns with a zone fill themselves with the time of the insert."""
-    fill(schema, {"mastra_threads": [thread()], "mastra_observational_memory": [record()]})
+    fill(
+        schema,
+        {"mastra_threads": [make_thread_row()], "mastra_observational_memory": [make_record_row()]},
+    )
     load(schema)
     found = ObservationalRecord.objects.get()
     assert (found.last_observed_at, found.last_buffered_at_time) == (None, None)
@@ -86,8 +104,8 @@ def test_read__cursors_that_were_set(schema: str) -> None:
         "lastBufferedAtTime": "2024-01-01 10:00:00.789",
         "lastBufferedAtTimeZ": "2030-01-01 00:00:00+00",
     }
-    rows = [record(**moments)]
-    fill(schema, {"mastra_threads": [thread()], "mastra_observational_memory": rows})
+    rows = [make_record_row(**moments)]
+    fill(schema, {"mastra_threads": [make_thread_row()], "mastra_observational_memory": rows})
     load(schema)
     found = ObservationalRecord.objects.get()
     assert found.last_observed_at and found.last_observed_at.isoformat().startswith(
@@ -100,13 +118,13 @@ def test_read__cursors_that_were_set(schema: str) -> None:
 
 def test_read__moments_beyond_reach_are_refused_alone(schema: str) -> None:
     rows = [
-        message("a", createdAt="infinity", createdAtZ=None),
-        message("b", createdAt="20000-01-01 00:00:00", createdAtZ=None),
-        message("c"),
+        make_message_row("a", createdAt="infinity", createdAtZ=None),
+        make_message_row("b", createdAt="20000-01-01 00:00:00", createdAtZ=None),
+        make_message_row("c"),
     ]
-    fill(schema, {"mastra_threads": [thread()], "mastra_messages": rows})
-    tally = load(schema)
-    assert outcomes(tally, "messages") == {"stored": 1, "refused": 2}
+    fill(schema, {"mastra_threads": [make_thread_row()], "mastra_messages": rows})
+    report = load(schema)
+    assert count_outcomes(report, "messages") == {"stored": 1, "refused": 2}
 
 
 def test_read__writing_into_the_source_is_impossible(schema: str) -> None:

@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.records import Owner
+from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.models import Thread
-from tests.importers.importing import contents, load, only_thread, outcomes, said, write
+from tests.support.importing import (
+    count_outcomes,
+    get_only_thread,
+    import_path,
+    list_contents,
+    list_texts,
+    write_json,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -32,9 +39,9 @@ CALL = {
 
 def test_read__a_line_becomes_a_thread(tmp_path: Path) -> None:
     lines = [chat(user("Hello"), {"role": "assistant", "content": "Hi"}), chat(user("Bye"))]
-    tally = load(write(tmp_path / "chat.jsonl", lines))
-    assert sorted(said()) == [("assistant", "Hi"), ("user", "Bye"), ("user", "Hello")]
-    assert outcomes(tally, "threads") == {"stored": 2}
+    report = import_path(write_json(tmp_path / "chat.jsonl", lines))
+    assert sorted(list_texts()) == [("assistant", "Hi"), ("user", "Bye"), ("user", "Hello")]
+    assert count_outcomes(report, "threads") == {"stored": 2}
 
 
 def test_read__instructions_are_skipped_and_unknown_roles_refused(tmp_path: Path) -> None:
@@ -46,9 +53,9 @@ def test_read__instructions_are_skipped_and_unknown_roles_refused(tmp_path: Path
         {"role": ["user"], "content": "x"},
         {"role": "assistant", "content": None},
     ]
-    tally = load(write(tmp_path / "chat.jsonl", [chat(*messages)]))
-    assert said() == [("user", "Hello")]
-    assert outcomes(tally, "messages") == {"stored": 1, "skipped": 3, "refused": 2}
+    report = import_path(write_json(tmp_path / "chat.jsonl", [chat(*messages)]))
+    assert list_texts() == [("user", "Hello")]
+    assert count_outcomes(report, "messages") == {"stored": 1, "skipped": 3, "refused": 2}
 
 
 def test_read__results_join_their_calls_by_id(tmp_path: Path) -> None:
@@ -56,36 +63,36 @@ def test_read__results_join_their_calls_by_id(tmp_path: Path) -> None:
         {"role": "tool", "tool_call_id": "b", "content": "plain"},
         {"role": "tool", "tool_call_id": "a", "content": '{"found": [1]}'},
     ]
-    tally = load(write(tmp_path / "chat.jsonl", [chat(user("Go"), CALL, *results)]))
-    first, second = (p["toolInvocation"] for p in contents(only_thread())[1]["parts"])
+    report = import_path(write_json(tmp_path / "chat.jsonl", [chat(user("Go"), CALL, *results)]))
+    first, second = (p["toolInvocation"] for p in list_contents(get_only_thread())[1]["parts"])
     assert (first["args"], first["result"]) == ({"x": 1}, {"found": [1]})
     assert (second["args"], second["result"]) == ({"input": "no JSON"}, "plain")
-    assert outcomes(tally, "messages") == {"stored": 2, "joined": 2}
+    assert count_outcomes(report, "messages") == {"stored": 2, "joined": 2}
 
 
 def test_read__a_result_of_no_known_call_stays_a_message(tmp_path: Path) -> None:
     result = {"role": "tool", "tool_call_id": "elsewhere", "content": "21"}
-    load(write(tmp_path / "chat.jsonl", [chat(CALL, result)]))
-    call, orphan = contents(only_thread())
+    import_path(write_json(tmp_path / "chat.jsonl", [chat(CALL, result)]))
+    call, orphan = list_contents(get_only_thread())
     assert call["parts"][0]["toolInvocation"]["state"] == "call"
     assert orphan["parts"][0]["toolInvocation"]["toolCallId"] == "elsewhere"
-    assert said()[1][0] == "tool"
+    assert list_texts()[1][0] == "tool"
 
 
 @pytest.mark.parametrize("given", ["", None])
 def test_read__a_call_without_arguments(tmp_path: Path, given: str | None) -> None:
     function = {"name": "now", "arguments": given}
     call = {"role": "assistant", "tool_calls": [{"id": "a", "function": function}]}
-    load(write(tmp_path / "chat.jsonl", [chat(user("Go"), call)]))
-    assert contents(only_thread())[1]["parts"][0]["toolInvocation"]["args"] == {}
+    import_path(write_json(tmp_path / "chat.jsonl", [chat(user("Go"), call)]))
+    assert list_contents(get_only_thread())[1]["parts"][0]["toolInvocation"]["args"] == {}
 
 
 def test_read__the_older_function_calls(tmp_path: Path) -> None:
     call = {"role": "assistant", "content": None}
     call["function_call"] = {"name": "f", "arguments": "{}"}  # type: ignore[assignment]
     result = {"role": "function", "name": "f", "content": "done"}
-    load(write(tmp_path / "chat.jsonl", [chat(call, result)]))
-    (content,) = contents(only_thread())
+    import_path(write_json(tmp_path / "chat.jsonl", [chat(call, result)]))
+    (content,) = list_contents(get_only_thread())
     assert content["parts"][0]["toolInvocation"]["result"] == "done"
 
 
@@ -95,8 +102,8 @@ def test_read__parts_of_a_message(tmp_path: Path) -> None:
     file = {"type": "file", "file": {"file_id": "f-1", "filename": "a.pdf"}}
     odd = {"type": "hologram", "x": 1}
     content = [{"type": "text", "text": "Look"}, picture, sound, file, odd, "bare"]
-    load(write(tmp_path / "chat.jsonl", [chat(user(content))]))
-    (stored,) = contents(only_thread())
+    import_path(write_json(tmp_path / "chat.jsonl", [chat(user(content))]))
+    (stored,) = list_contents(get_only_thread())
     assert stored["parts"] == [
         {"type": "text", "text": "Look"},
         {"type": "image", "image": "https://example.com/a.png"},
@@ -112,7 +119,7 @@ def test_read__batch_requests_dates_owners_and_metadata(tmp_path: Path) -> None:
         {"custom_id": "req-1", "body": chat(user("In a batch"))},
         chat(user("Dated"), user="u7", created=1714521600, metadata={"topic": "tea"}),
     ]
-    load(write(tmp_path / "chat.jsonl", lines), Owner(prefix="o-"))
+    import_path(write_json(tmp_path / "chat.jsonl", lines), ResourceMapping(prefix="o-"))
     batch, dated = Thread.objects.order_by("-created_at")
     assert (batch.resource_id, dated.resource_id) == ("o-req-1", "o-u7")
     assert dated.created_at.isoformat() == "2024-05-01T00:00:00+00:00"
@@ -121,6 +128,6 @@ def test_read__batch_requests_dates_owners_and_metadata(tmp_path: Path) -> None:
 
 def test_read__a_record_without_messages_is_refused(tmp_path: Path) -> None:
     lines = [chat(user("Hello")), {"messages": "none"}, {"prompt": "old"}, chat(5, None)]  # type: ignore[arg-type]
-    tally = load(write(tmp_path / "chat.jsonl", lines))
-    assert outcomes(tally, "threads") == {"stored": 2, "refused": 2}
-    assert outcomes(tally, "messages") == {"stored": 1, "refused": 2}
+    report = import_path(write_json(tmp_path / "chat.jsonl", lines))
+    assert count_outcomes(report, "threads") == {"stored": 2, "refused": 2}
+    assert count_outcomes(report, "messages") == {"stored": 1, "refused": 2}

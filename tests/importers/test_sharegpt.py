@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.records import Owner
+from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.models import Message, Thread
-from tests.importers.importing import contents, load, only_thread, outcomes, said, write
+from tests.support.importing import (
+    count_outcomes,
+    get_only_thread,
+    import_path,
+    list_contents,
+    list_texts,
+    write_json,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -25,63 +32,67 @@ HELLO = conversation("c1", ("human", "Hello"), ("gpt", "Hi there"))
 
 
 def test_read__a_conversation_becomes_a_thread(tmp_path: Path) -> None:
-    tally = load(write(tmp_path / "data.json", [HELLO]))
-    assert said(only_thread()) == [("user", "Hello"), ("assistant", "Hi there")]
-    assert only_thread().resource_id == "alice"
-    assert only_thread().metadata == {"import": {"from": "sharegpt", "id": "c1"}}
-    assert outcomes(tally, "threads") == {"stored": 1}
-    assert outcomes(tally, "messages") == {"stored": 2}
+    report = import_path(write_json(tmp_path / "data.json", [HELLO]))
+    assert list_texts(get_only_thread()) == [("user", "Hello"), ("assistant", "Hi there")]
+    assert get_only_thread().resource_id == "alice"
+    assert get_only_thread().metadata == {"import": {"from": "sharegpt", "id": "c1"}}
+    assert count_outcomes(report, "threads") == {"stored": 1}
+    assert count_outcomes(report, "messages") == {"stored": 2}
 
 
 def test_read__again_changes_nothing(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.json", [HELLO])
-    load(path)
+    path = write_json(tmp_path / "data.json", [HELLO])
+    import_path(path)
     before = list(Message.objects.order_by("sequence").values())
-    tally = load(path)
+    report = import_path(path)
     assert list(Message.objects.order_by("sequence").values()) == before
-    assert outcomes(tally, "threads") == {"already there": 1}
-    assert outcomes(tally, "messages") == {"already there": 2}
+    assert count_outcomes(report, "threads") == {"already there": 1}
+    assert count_outcomes(report, "messages") == {"already there": 2}
 
 
 def test_read__for_two_resources_makes_two_copies(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.json", [HELLO])
-    load(path)
-    load(path, Owner(resource="bob"))
+    path = write_json(tmp_path / "data.json", [HELLO])
+    import_path(path)
+    import_path(path, ResourceMapping(resource="bob"))
     assert sorted(Thread.objects.values_list("resource_id", flat=True)) == ["alice", "bob"]
 
 
 def test_read__a_repeated_id_with_other_turns_gets_its_own_thread(tmp_path: Path) -> None:
     other = conversation("c1", ("human", "Something else"))
-    tally = load(write(tmp_path / "data.json", [HELLO, other, HELLO]))
-    assert sorted(said()) == [
+    report = import_path(write_json(tmp_path / "data.json", [HELLO, other, HELLO]))
+    assert sorted(list_texts()) == [
         ("assistant", "Hi there"),
         ("user", "Hello"),
         ("user", "Something else"),
     ]
-    assert outcomes(tally, "threads") == {"stored": 2, "already there": 1}
-    assert outcomes(tally, "messages") == {"stored": 3, "already there": 2}
+    assert count_outcomes(report, "threads") == {"stored": 2, "already there": 1}
+    assert count_outcomes(report, "messages") == {"stored": 3, "already there": 2}
 
 
 def test_read__empty_turns_and_conversations_are_kept(tmp_path: Path) -> None:
     empty = conversation("c2")
-    load(write(tmp_path / "data.json", [conversation("c1", ("human", "Hm"), ("gpt", "")), empty]))
-    assert said() == [("user", "Hm"), ("assistant", "")]
+    import_path(
+        write_json(
+            tmp_path / "data.json", [conversation("c1", ("human", "Hm"), ("gpt", "")), empty]
+        )
+    )
+    assert list_texts() == [("user", "Hm"), ("assistant", "")]
     assert Thread.objects.count() == 2
 
 
 def test_read__system_is_skipped_and_strangers_are_refused(tmp_path: Path) -> None:
     turns = [("system", "Obey"), ("human", "Hello"), ("martian", "Zork"), ("gpt", 5), ("bing", "B")]
-    tally = load(write(tmp_path / "data.json", [conversation("c1", *turns)]))
-    assert said() == [("user", "Hello"), ("assistant", "B")]
-    assert outcomes(tally, "messages") == {"stored": 2, "skipped": 1, "refused": 2}
-    assert tally.read("messages") == 5
+    report = import_path(write_json(tmp_path / "data.json", [conversation("c1", *turns)]))
+    assert list_texts() == [("user", "Hello"), ("assistant", "B")]
+    assert count_outcomes(report, "messages") == {"stored": 2, "skipped": 1, "refused": 2}
+    assert report.count_read("messages") == 5
 
 
 def test_read__an_observation_joins_its_call(tmp_path: Path) -> None:
     call = '{"name": "weather", "arguments": {"city": "Paris"}}'
     turns = [("human", "Weather?"), ("function_call", call), ("observation", "21"), ("gpt", "21.")]
-    tally = load(write(tmp_path / "data.json", [conversation("c1", *turns)]))
-    assert contents(only_thread())[1]["parts"] == [
+    report = import_path(write_json(tmp_path / "data.json", [conversation("c1", *turns)]))
+    assert list_contents(get_only_thread())[1]["parts"] == [
         {
             "type": "tool-invocation",
             "toolInvocation": {
@@ -93,66 +104,68 @@ def test_read__an_observation_joins_its_call(tmp_path: Path) -> None:
             },
         }
     ]
-    assert outcomes(tally, "messages") == {"stored": 3, "joined": 1}
+    assert count_outcomes(report, "messages") == {"stored": 3, "joined": 1}
 
 
 def test_read__an_observation_without_a_call_stays_a_message(tmp_path: Path) -> None:
-    load(write(tmp_path / "data.json", [conversation("c1", ("observation", "21"))]))
-    (content,) = contents(only_thread())
+    import_path(write_json(tmp_path / "data.json", [conversation("c1", ("observation", "21"))]))
+    (content,) = list_contents(get_only_thread())
     assert content["parts"][0]["toolInvocation"]["result"] == "21"
-    assert said()[0][0] == "tool"
+    assert list_texts()[0][0] == "tool"
 
 
 def test_read__with_a_prefix_every_conversation_is_a_resource(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.json", [HELLO, conversation("c2", ("human", "x"))])
-    load(path, Owner(prefix="sg-"))
+    path = write_json(tmp_path / "data.json", [HELLO, conversation("c2", ("human", "x"))])
+    import_path(path, ResourceMapping(prefix="sg-"))
     resources = Thread.objects.values_list("resource_id", flat=True)
     assert sorted(resources) == ["sg-c1", "sg-c2"]
 
 
 def test_read__order_shows_in_the_times_alone(tmp_path: Path) -> None:
     turns = [("human", str(n)) for n in range(50)]
-    load(write(tmp_path / "data.json", [conversation("c1", *turns)]), batch=7)
+    import_path(write_json(tmp_path / "data.json", [conversation("c1", *turns)]), batch=7)
     by_time = Message.objects.order_by("created_at").values_list("text", flat=True)
     assert list(by_time) == [str(n) for n in range(50)]
-    assert only_thread().updated_at == Message.objects.latest("created_at").created_at
+    assert get_only_thread().updated_at == Message.objects.latest("created_at").created_at
 
 
 def test_read__a_file_that_breaks_off_gives_what_is_whole(tmp_path: Path) -> None:
-    path = write(tmp_path / "data.json", [HELLO, conversation("c2", ("human", "lost"))])
+    path = write_json(tmp_path / "data.json", [HELLO, conversation("c2", ("human", "lost"))])
     path.write_bytes(path.read_bytes()[:-20])
-    tally = load(path)
-    assert said() == [("user", "Hello"), ("assistant", "Hi there")]
-    assert outcomes(tally, "threads") == {"stored": 1, "refused": 1}
+    report = import_path(path)
+    assert list_texts() == [("user", "Hello"), ("assistant", "Hi there")]
+    assert count_outcomes(report, "threads") == {"stored": 1, "refused": 1}
 
 
 def test_read__records_of_odd_shapes_are_refused_one_by_one(tmp_path: Path) -> None:
     odd = [{"id": "x"}, {"conversations": {}}, ["a"], {"id": 5, "conversations": [None, 1, []]}]
-    tally = load(write(tmp_path / "data.json", [HELLO, *odd, conversation("z", ("human", "End"))]))
-    assert outcomes(tally, "threads") == {"stored": 3, "refused": 3}
-    assert outcomes(tally, "messages") == {"stored": 3, "refused": 3}
+    report = import_path(
+        write_json(tmp_path / "data.json", [HELLO, *odd, conversation("z", ("human", "End"))])
+    )
+    assert count_outcomes(report, "threads") == {"stored": 3, "refused": 3}
+    assert count_outcomes(report, "messages") == {"stored": 3, "refused": 3}
 
 
 def test_read__text_that_the_database_cannot_hold_is_cleaned(tmp_path: Path) -> None:
     record = b'[{"id":"c\\u0000","conversations":[{"from":"human","value":"a\\u0000b\\ud800c"}]}]'
     (tmp_path / "data.json").write_bytes(record)
-    load(tmp_path / "data.json")
-    assert said() == [("user", "a\ufffdb\ufffdc")]
+    import_path(tmp_path / "data.json")
+    assert list_texts() == [("user", "a\ufffdb\ufffdc")]
 
 
 def test_read__a_very_long_message_arrives_whole(tmp_path: Path) -> None:
     text = " ".join(f"word{n}" for n in range(120_000))
-    load(write(tmp_path / "data.json", [conversation("c1", ("human", text))]))
-    assert said() == [("user", text)]
+    import_path(write_json(tmp_path / "data.json", [conversation("c1", ("human", text))]))
+    assert list_texts() == [("user", text)]
 
 
 def test_read__packed_files_and_archives(tmp_path: Path) -> None:
-    plain = write(tmp_path / "data.jsonl", [HELLO]).read_bytes()
+    plain = write_json(tmp_path / "data.jsonl", [HELLO]).read_bytes()
     (tmp_path / "one.json.gz").write_bytes(gzip.compress(plain))
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
         archive.writestr("folder/data.json", plain)
         archive.writestr("__MACOSX/data.json", b"rubbish")
     for name in ("data.jsonl", "one.json.gz", "two.zip"):
-        tally = load(tmp_path / name)
-        assert tally.read("threads") == 1, name
+        report = import_path(tmp_path / name)
+        assert report.count_read("threads") == 1, name
     assert Thread.objects.count() == 1

@@ -11,9 +11,9 @@ import pytest
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
-from mastra_memory.importers.records import LeftOut, Owner
-from tests.importers.importing import items_in, write
-from tests.importers.mastra_store import libsql, message, thread
+from mastra_memory.importers.records import OmittedRecord, ResourceMapping
+from tests.support.importing import read_items, write_json
+from tests.support.mastra_databases import make_libsql, make_message_row, make_thread_row
 
 RECORDS: dict[str, Any] = {
     "chatgpt": {"mapping": {}, "current_node": "x"},
@@ -33,7 +33,7 @@ def format_of(path: Path, **options: Any) -> str:
 @pytest.mark.parametrize("name", RECORDS)
 @pytest.mark.parametrize("suffix", [".json", ".jsonl"])
 def test_open_source__knows_each_format(tmp_path: Path, name: str, suffix: str) -> None:
-    assert format_of(write(tmp_path / f"x{suffix}", [RECORDS[name]])) == name
+    assert format_of(write_json(tmp_path / f"x{suffix}", [RECORDS[name]])) == name
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -48,7 +48,7 @@ def test_open_source__knows_it_in_folders_and_archives(tmp_path: Path, name: str
 
 
 def test_open_source__knows_a_libsql_file_by_its_content(tmp_path: Path) -> None:
-    path = libsql(tmp_path / "anything", {"mastra_threads": [thread()]})
+    path = make_libsql(tmp_path / "anything", {"mastra_threads": [make_thread_row()]})
     with sources.open_source(str(path)) as source:
         assert (source.format, source.unit, source.keeps_ids) == ("mastra", "rows", True)
 
@@ -69,19 +69,19 @@ def test_open_source__says_what_it_knows_when_it_knows_nothing(tmp_path: Path, d
 
 
 def test_open_source__a_named_format_is_not_guessed(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.json", [RECORDS["claude"]])
+    path = write_json(tmp_path / "x.json", [RECORDS["claude"]])
     assert format_of(path, format="openai") == "openai"
-    (item,) = items_in(path, format="openai")
-    assert isinstance(item, LeftOut) and item.outcome == "refused"
+    (item,) = read_items(path, format="openai")
+    assert isinstance(item, OmittedRecord) and item.outcome == "refused"
 
 
 @pytest.mark.parametrize("format", ["chatgpt", "own"])
 def test_open_source__a_store_can_only_be_mastras(tmp_path: Path, format: str) -> None:
-    path = libsql(tmp_path / "x.db", {})
+    path = make_libsql(tmp_path / "x.db", {})
     with pytest.raises(InvalidInput, match=f"not {format}"):
         format_of(path, format=format)
     with pytest.raises(InvalidInput, match="neither a LibSQL file nor"):
-        format_of(write(tmp_path / "x.json", []), format="mastra")
+        format_of(write_json(tmp_path / "x.json", []), format="mastra")
 
 
 @pytest.mark.parametrize("name", ["", "nowhere.json", "empty"])
@@ -124,8 +124,8 @@ def test_open_source__says_why_a_file_cannot_be_understood(
 def test_read__a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/\xff.json"
     Path(os.fsdecode(name)).write_text("[1, " + json.dumps(RECORDS["openai"]) + "]")
-    refused, *_ = items_in(tmp_path)
-    assert isinstance(refused, LeftOut) and refused.where == "\ufffd.json:1"
+    refused, *_ = read_items(tmp_path)
+    assert isinstance(refused, OmittedRecord) and refused.location == "\ufffd.json:1"
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -148,25 +148,28 @@ def test_read__an_archive_with_rotten_bytes_gives_what_can_be_read(tmp_path: Pat
     for place in range(len(data) // 2, len(data) // 2 + 50):
         data[place] ^= 0xFF
     (tmp_path / "x.zip").write_bytes(data)
-    items = items_in(tmp_path / "x.zip")
+    items = read_items(tmp_path / "x.zip")
     assert len(items) > 100
-    assert isinstance(items[-1], LeftOut) and "cannot be read further" in items[-1].reason
+    assert isinstance(items[-1], OmittedRecord) and "cannot be read further" in items[-1].reason
 
 
 def test_source__position_ends_at_the_size(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     for number in range(3):
-        write(folder / f"{number}.jsonl", [RECORDS["openai"]] * 50)
+        write_json(folder / f"{number}.jsonl", [RECORDS["openai"]] * 50)
     packed = gzip.compress((folder / "0.jsonl").read_bytes())
     (folder / "3.jsonl.gz").write_bytes(packed)
     with sources.open_source(str(folder)) as source:
         assert source.position is not None and source.position() == 0
-        positions = [source.position() for _ in source.read(Owner(resource="r"))]
+        positions = [source.position() for _ in source.read(ResourceMapping(resource="r"))]
         assert positions == sorted(positions)
         assert source.position() == source.size
 
 
 def test_source__rows_of_a_store_are_its_messages(tmp_path: Path) -> None:
-    rows = {"mastra_threads": [thread()], "mastra_messages": [message("a"), message("b")]}
-    with sources.open_source(str(libsql(tmp_path / "x.db", rows))) as source:
+    rows = {
+        "mastra_threads": [make_thread_row()],
+        "mastra_messages": [make_message_row("a"), make_message_row("b")],
+    }
+    with sources.open_source(str(make_libsql(tmp_path / "x.db", rows))) as source:
         assert (source.size, source.position) == (2, None)

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from mastra_memory.models import Thread
 from tests.exporters.exporting import talk
-from tests.importers.importing import said
 from tests.support.factories import make_thread, save, some_messages
+from tests.support.importing import list_texts
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +54,7 @@ def test_mastra_export__comes_back_with_mastra_import(tmp_path: Path) -> None:
     run(tmp_path / "x.jsonl.gz")
     Thread.objects.get().delete()
     call_command("mastra_import", str(tmp_path / "x.jsonl.gz"), stdout=io.StringIO())
-    assert said() == [("user", "Hello"), ("assistant", "Hi")]
+    assert list_texts() == [("user", "Hello"), ("assistant", "Hi")]
     run(tmp_path / "y.jsonl.gz")
     assert (tmp_path / "x.jsonl.gz").read_bytes() == (tmp_path / "y.jsonl.gz").read_bytes()
 

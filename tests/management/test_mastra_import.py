@@ -22,10 +22,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from mastra_memory.models import Message, Thread
-from tests.importers.importing import said, write
-from tests.importers.mastra_store import libsql, thread
 from tests.project.commands import ROOT, environment
 from tests.support.factories import make_user
+from tests.support.importing import list_texts, write_json
+from tests.support.mastra_databases import make_libsql, make_thread_row
 
 HELLO = {"id": "c1", "conversations": [{"from": "human", "value": "Hello"}]}
 
@@ -40,7 +40,7 @@ def run(*words: str) -> tuple[str, str]:
 @pytest.mark.django_db
 def test_mastra_import__stores_and_says_what_became_of_everything(tmp_path: Path) -> None:
     odd = {"id": "c2", "conversations": [{"from": "system", "value": "x"}]}
-    path = write(tmp_path / "x.json", [HELLO, odd, {"id": "c3"}])
+    path = write_json(tmp_path / "x.json", [HELLO, odd, {"id": "c3"}])
     out, err = run(str(path), "--resource", "alice")
     head, threads, messages, *rest = out.splitlines()
     assert head.split() == ["read", "stored", "already", "there", "skipped", "refused"]
@@ -52,13 +52,13 @@ def test_mastra_import__stores_and_says_what_became_of_everything(tmp_path: Path
     ]
     assert "a second." in rest[2]
     assert rest[3] == "2 records were left out. Name a file with --report to see each."
-    assert said() == [("user", "Hello")]
+    assert list_texts() == [("user", "Hello")]
     assert err == ""
 
 
 @pytest.mark.django_db
 def test_mastra_import__writes_a_report(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.json", [HELLO, {"id": "c3"}])
+    path = write_json(tmp_path / "x.json", [HELLO, {"id": "c3"}])
     report = tmp_path / "report.jsonl"
     out, _ = run(str(path), "--resource", "alice", "--report", str(report))
     (line,) = map(json.loads, report.read_text().splitlines())
@@ -69,7 +69,7 @@ def test_mastra_import__writes_a_report(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_mastra_import__a_foreign_source_needs_an_owner(tmp_path: Path) -> None:
-    path = str(write(tmp_path / "x.json", [HELLO]))
+    path = str(write_json(tmp_path / "x.json", [HELLO]))
     for words in ([], ["--resource-prefix", ""]):
         with pytest.raises(CommandError, match="--resource"):
             run(path, *words)
@@ -80,8 +80,8 @@ def test_mastra_import__a_foreign_source_needs_an_owner(tmp_path: Path) -> None:
 @pytest.mark.django_db
 def test_mastra_import__warns_of_resources_that_are_users(tmp_path: Path) -> None:
     pk = str(make_user("ann").pk)
-    rows = {"mastra_threads": [thread("t1", pk), thread("t2", "somebody")]}
-    path = str(libsql(tmp_path / "x.db", rows))
+    rows = {"mastra_threads": [make_thread_row("t1", pk), make_thread_row("t2", "somebody")]}
+    path = str(make_libsql(tmp_path / "x.db", rows))
     _, err = run(path)
     assert err.count("Warning") == 1 and f"the resource {pk} is" in err
     _, err = run(path, "--resource-prefix", "old-")
@@ -90,12 +90,12 @@ def test_mastra_import__warns_of_resources_that_are_users(tmp_path: Path) -> Non
 
 @pytest.mark.django_db
 def test_mastra_import__dry_run_and_update(tmp_path: Path) -> None:
-    path = libsql(tmp_path / "x.db", {"mastra_threads": [thread(title="Old")]})
+    path = make_libsql(tmp_path / "x.db", {"mastra_threads": [make_thread_row(title="Old")]})
     out, _ = run(str(path), "--dry-run")
     assert "A dry run: nothing was stored." in out
     assert not Thread.objects.exists()
     run(str(path))
-    changed = libsql(tmp_path / "y.db", {"mastra_threads": [thread(title="New")]})
+    changed = make_libsql(tmp_path / "y.db", {"mastra_threads": [make_thread_row(title="New")]})
     out, _ = run(str(changed))
     assert Thread.objects.get().title == "Old"
     out, _ = run(str(changed), "--update")
@@ -119,7 +119,7 @@ def test_mastra_import__dry_run_and_update(tmp_path: Path) -> None:
 def test_mastra_import__says_in_a_sentence_what_is_wrong(
     tmp_path: Path, words: list[str], reason: str
 ) -> None:
-    path = write(tmp_path / "x.json", [HELLO])
+    path = write_json(tmp_path / "x.json", [HELLO])
     with pytest.raises(CommandError, match=reason):
         run(*(word.format(path=path) for word in words))
     assert not Message.objects.exists()
@@ -158,7 +158,7 @@ def many(path: Path, threads: int = 3000, turns: int = 5) -> Path:
         ]}
         for n in range(threads)
     ]  # fmt: skip
-    return write(path, lines)
+    return write_json(path, lines)
 
 
 def wait_for_messages(process: subprocess.Popen[str]) -> None:
@@ -201,7 +201,7 @@ def test_mastra_import__interrupted_says_how_to_go_on(start: Start, tmp_path: Pa
 
 
 def test_mastra_import__is_quiet_where_nobody_looks(start: Start, tmp_path: Path) -> None:
-    process = start(str(write(tmp_path / "x.json", [HELLO])), "--resource", "alice")
+    process = start(str(write_json(tmp_path / "x.json", [HELLO])), "--resource", "alice")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert "\r" not in out

@@ -9,18 +9,18 @@ from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
 from mastra_memory.importers.files import SourceFile
-from mastra_memory.importers.parsing import items_of
+from mastra_memory.importers.parsing import read_items
 from mastra_memory.importers.records import (
     ImportedMessage,
-    ImportedRecord,
+    ImportedObject,
+    ImportedObservationalRecord,
+    ImportedRevision,
     ImportedThread,
     ImportedWorkingMemory,
-    Item,
-    Kind,
-    LeftOut,
-    Owner,
-    Revision,
-    Storable,
+    OmittedRecord,
+    RecordKind,
+    ResourceMapping,
+    SourceItem,
 )
 
 NAME = "own"
@@ -28,7 +28,7 @@ KEEPS_IDS = True
 FORMAT, VERSION = "mastra-memory", 1
 """What the first line of an export says."""
 
-_RECORD = {
+_RECORD_FIELDS = {
     "originType": "origin_type",
     "activeObservations": "active_observations",
     "observationTokenCount": "observation_token_count",
@@ -48,7 +48,7 @@ _RECORD = {
     "createdAt": "created_at",
     "updatedAt": "updated_at",
 }
-_CHUNK = {
+_CHUNK_FIELDS = {
     "id": "id",
     "cycleId": "cycle_id",
     "observations": "observations",
@@ -59,134 +59,149 @@ _CHUNK = {
     "hints": "hints",
     "createdAt": "created_at",
 }
-_MOMENTS = frozenset({"createdAt", "updatedAt", "lastObservedAt", "lastBufferedAtTime"})
+_TIME_FIELDS = frozenset({"createdAt", "updatedAt", "lastObservedAt", "lastBufferedAtTime"})
 
 
-def recognises(record: Mapping[str, Any]) -> bool:
+def detect(record: Mapping[str, Any]) -> bool:
     """Whether a record looks like this format's."""
     kind = record.get("kind")
-    return record.get("format") == FORMAT or (isinstance(kind, str) and kind in _KINDS)
+    return record.get("format") == FORMAT or (isinstance(kind, str) and kind in _READERS)
 
 
-def read(files: Sequence[SourceFile], owner: Owner) -> Iterator[Item]:
+def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
     """Everything as it was, ids too; `owner` may put a prefix before those of resources."""
     for file in files:
-        yield from items_of(file, partial(_items, owner))
+        yield from read_items(file, partial(_read_record, resources))
 
 
-def _items(owner: Owner, record: Mapping[str, Any], where: str) -> Iterator[Item]:
+def _read_record(
+    resources: ResourceMapping, record: Mapping[str, Any], location: str
+) -> Iterator[SourceItem]:
     if record.get("format") == FORMAT:
         if record.get("version") != VERSION:
             raise InvalidInput(f"an export of version {record.get('version')}, not {VERSION}")
         return
-    name = coercion.text(record.get("kind"))
-    if name not in _KINDS:
+    name = coercion.to_text(record.get("kind"))
+    if name not in _READERS:
         raise InvalidInput(f"unknown kind of record {name[:40]}")
-    kind, make = _KINDS[name]
+    kind, make = _READERS[name]
     try:
-        yield make(owner, record, where)
+        yield make(resources, record, location)
     except InvalidInput as error:
-        yield LeftOut(kind, "refused", where, str(error))
+        yield OmittedRecord(kind, "refused", location, str(error))
 
 
-def _thread(owner: Owner, record: Mapping[str, Any], where: str) -> ImportedThread:
-    title = coercion.text(record.get("title"))
+def _read_thread(
+    resources: ResourceMapping, record: Mapping[str, Any], location: str
+) -> ImportedThread:
+    title = coercion.to_text(record.get("title"))
     return ImportedThread(
-        id=coercion.text(record.get("id")),
-        resource_id=_resource(owner, record),
+        id=coercion.to_text(record.get("id")),
+        resource_id=_read_resource_id(resources, record),
         title=title,
-        title_source=coercion.text(record.get("titleSource", "manual" if title else "")),
-        metadata=_object_or_none(record, "metadata"),
-        clone_source_id=coercion.text(record.get("cloneSourceId")) or None,
-        created_at=_moment(record, "createdAt"),
-        updated_at=_moment(record, "updatedAt"),
-        where=where,
+        title_source=coercion.to_text(record.get("titleSource", "manual" if title else "")),
+        metadata=_read_mapping_or_none(record, "metadata"),
+        clone_source_id=coercion.to_text(record.get("cloneSourceId")) or None,
+        created_at=_read_time(record, "createdAt"),
+        updated_at=_read_time(record, "updatedAt"),
+        location=location,
     )
 
 
-def _message(owner: Owner, record: Mapping[str, Any], where: str) -> ImportedMessage:
-    content = _object_or_none(record, "content")
+def _read_message(
+    resources: ResourceMapping, record: Mapping[str, Any], location: str
+) -> ImportedMessage:
+    content = _read_mapping_or_none(record, "content")
     if content is None:
         raise InvalidInput("no content")
     return ImportedMessage(
-        id=coercion.text(record.get("id")),
-        thread_id=coercion.text(record.get("threadId")),
-        resource_id=_resource(owner, record),
-        role=coercion.text(record.get("role")),
-        type=coercion.text(record.get("type")) or "v2",
+        id=coercion.to_text(record.get("id")),
+        thread_id=coercion.to_text(record.get("threadId")),
+        resource_id=_read_resource_id(resources, record),
+        role=coercion.to_text(record.get("role")),
+        type=coercion.to_text(record.get("type")) or "v2",
         content=content,
-        created_at=_moment(record, "createdAt"),
-        edited_at=_moment_or_none(record, "editedAt"),
-        where=where,
+        created_at=_read_time(record, "createdAt"),
+        edited_at=_read_time_or_none(record, "editedAt"),
+        location=location,
     )
 
 
-def _working_memory(owner: Owner, record: Mapping[str, Any], where: str) -> ImportedWorkingMemory:
+def _read_working_memory(
+    resources: ResourceMapping, record: Mapping[str, Any], location: str
+) -> ImportedWorkingMemory:
     return ImportedWorkingMemory(
-        resource_id=_resource(owner, record),
-        thread_id=coercion.text(record.get("threadId")) or None,
-        content=coercion.text(record.get("content")),
-        created_at=_moment(record, "createdAt"),
-        updated_at=_moment(record, "updatedAt"),
+        resource_id=_read_resource_id(resources, record),
+        thread_id=coercion.to_text(record.get("threadId")) or None,
+        content=coercion.to_text(record.get("content")),
+        created_at=_read_time(record, "createdAt"),
+        updated_at=_read_time(record, "updatedAt"),
         revisions=[
-            Revision(
-                version=coercion.whole(revision.get("version")),
-                content=coercion.text(revision.get("content")),
-                source=coercion.text(revision.get("source")),
-                created_at=_moment(revision, "createdAt"),
+            ImportedRevision(
+                version=coercion.to_int(revision.get("version")),
+                content=coercion.to_text(revision.get("content")),
+                source=coercion.to_text(revision.get("source")),
+                created_at=_read_time(revision, "createdAt"),
             )
-            for revision in coercion.objects(record.get("revisions"))
+            for revision in coercion.to_mappings(record.get("revisions"))
         ],
-        where=where,
+        location=location,
     )
 
 
-def _observational_record(owner: Owner, record: Mapping[str, Any], where: str) -> ImportedRecord:
-    return ImportedRecord(
-        id=coercion.text(record.get("id")),
-        resource_id=_resource(owner, record),
-        thread_id=coercion.text(record.get("threadId")) or None,
-        generation_count=coercion.whole(record.get("generationCount")),
-        values=_named(record, _RECORD),
-        chunks=[_named(chunk, _CHUNK) for chunk in coercion.objects(record.get("chunks"))],
-        where=where,
+def _read_observational_record(
+    resources: ResourceMapping, record: Mapping[str, Any], location: str
+) -> ImportedObservationalRecord:
+    return ImportedObservationalRecord(
+        id=coercion.to_text(record.get("id")),
+        resource_id=_read_resource_id(resources, record),
+        thread_id=coercion.to_text(record.get("threadId")) or None,
+        generation_count=coercion.to_int(record.get("generationCount")),
+        values=_rename_fields(record, _RECORD_FIELDS),
+        chunks=[
+            _rename_fields(chunk, _CHUNK_FIELDS)
+            for chunk in coercion.to_mappings(record.get("chunks"))
+        ],
+        location=location,
     )
 
 
-def _named(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_fields(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """The fields under their names in the models."""
     return {
-        name: _moment_or_none(record, key) if key in _MOMENTS else record[key]
+        name: _read_time_or_none(record, key) if key in _TIME_FIELDS else record[key]
         for key, name in names.items()
         if key in record
     }
 
 
-def _resource(owner: Owner, record: Mapping[str, Any]) -> str:
-    return owner.of(coercion.text(record.get("resourceId")))
+def _read_resource_id(resources: ResourceMapping, record: Mapping[str, Any]) -> str:
+    return resources.resolve(coercion.to_text(record.get("resourceId")))
 
 
-def _moment(record: Mapping[str, Any], key: str) -> datetime:
+def _read_time(record: Mapping[str, Any], key: str) -> datetime:
     try:
         return times.parse(record.get(key))
     except ValueError:
         raise InvalidInput(f"{key} cannot be read") from None
 
 
-def _moment_or_none(record: Mapping[str, Any], key: str) -> datetime | None:
-    return None if record.get(key) is None else _moment(record, key)
+def _read_time_or_none(record: Mapping[str, Any], key: str) -> datetime | None:
+    return None if record.get(key) is None else _read_time(record, key)
 
 
-def _object_or_none(record: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
+def _read_mapping_or_none(record: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
     value = record.get(key)
     if value is not None and not isinstance(value, Mapping):
         raise InvalidInput(f"{key} is no object")
     return value
 
 
-_KINDS: dict[str, tuple[Kind, Callable[[Owner, Mapping[str, Any], str], Storable]]] = {
-    "thread": ("threads", _thread),
-    "message": ("messages", _message),
-    "workingMemory": ("working memories", _working_memory),
-    "observationalRecord": ("observations", _observational_record),
+_READERS: dict[
+    str, tuple[RecordKind, Callable[[ResourceMapping, Mapping[str, Any], str], ImportedObject]]
+] = {
+    "thread": ("threads", _read_thread),
+    "message": ("messages", _read_message),
+    "workingMemory": ("working memories", _read_working_memory),
+    "observationalRecord": ("observations", _read_observational_record),
 }

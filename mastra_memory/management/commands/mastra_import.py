@@ -16,11 +16,11 @@ from tqdm import tqdm
 from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
-from mastra_memory.importers.loader import BATCH, LANES, Loader
-from mastra_memory.importers.records import Owner
-from mastra_memory.importers.report import Tally
-from mastra_memory.importers.sources import Source
-from mastra_memory.importers.user_ids import UserWatch
+from mastra_memory.importers.loader import BATCH_ROWS, DEFAULT_WORKERS, Loader
+from mastra_memory.importers.records import ResourceMapping
+from mastra_memory.importers.report import ImportReport
+from mastra_memory.importers.sources import ImportSource
+from mastra_memory.importers.user_ids import UserIdWarning
 
 INTERRUPTED = 130
 """The exit code of a program that was stopped with Ctrl-C."""
@@ -38,16 +38,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Say what to import and for whom."""
         parser.add_argument("source", help="path, or postgresql:// address")
-        formats = (sources.AUTO, *sources.NAMES)
+        formats = (sources.AUTO, *sources.FORMAT_NAMES)
         parser.add_argument("--format", choices=formats, default=sources.AUTO)
-        owner = parser.add_mutually_exclusive_group()
-        owner.add_argument("--resource", help="the resource that everything becomes")
-        owner.add_argument(
+        resources = parser.add_mutually_exclusive_group()
+        resources.add_argument("--resource", help="the resource that everything becomes")
+        resources.add_argument(
             "--resource-prefix", help="put before the ids of the source: one resource for each"
         )
         parser.add_argument("--schema", default="public", help="of Mastra's tables in PostgreSQL")
         parser.add_argument("--report", help="file for one line on each record that is left out")
-        parser.add_argument("--batch", type=int, default=BATCH, help="rows in a transaction")
+        parser.add_argument("--batch", type=int, default=BATCH_ROWS, help="rows in a transaction")
         parser.add_argument(
             "--update",
             action="store_true",
@@ -68,31 +68,35 @@ class Command(BaseCommand):
                         options["source"], format=options["format"], schema=options["schema"]
                     )
                 )
-                owner = _owner(source, options["resource"], options["resource_prefix"])
-                tally = Tally(stack.enter_context(_report(options["report"])))
-                self._import(source, owner, tally, options)
+                resources = _owner(source, options["resource"], options["resource_prefix"])
+                report = ImportReport(stack.enter_context(_open_report_file(options["report"])))
+                self._import(source, resources, report, options)
             except InvalidInput as error:
                 raise CommandError(str(error)) from None
 
     def _import(
-        self, source: Source, owner: Owner, tally: Tally, options: Mapping[str, Any]
+        self,
+        source: ImportSource,
+        resources: ResourceMapping,
+        report: ImportReport,
+        options: Mapping[str, Any],
     ) -> None:
         loader = Loader(
-            tally,
+            report,
             batch=options["batch"],
-            lanes=1 if connection.in_atomic_block else LANES,
+            workers=1 if connection.in_atomic_block else DEFAULT_WORKERS,
             update=options["update"],
             dry_run=options["dry_run"],
-            look_at=UserWatch(self._warn).look_at if source.keeps_ids else None,
+            before_store=UserIdWarning(self._warn).check_rows if source.keeps_ids else None,
         )
         started = time.monotonic()
-        with _stopping(loader), _progress(source, tally) as move:
-            finished = loader.load(source.read(owner), move)
-        self._conclude(tally, options, time.monotonic() - started)
+        with _stopping(loader), _progress(source, report) as move:
+            finished = loader.load(source.read(resources), move)
+        self._conclude(report, options, time.monotonic() - started)
         if not finished:
             self.stderr.write("Stopped. Run the same command again to import the rest.")
             raise SystemExit(INTERRUPTED)
-        if not tally.understood:
+        if not report.parsed_count:
             raise CommandError("Nothing could be read.")
 
     def _warn(self, resource_id: str) -> None:
@@ -101,30 +105,30 @@ class Command(BaseCommand):
             "threads. If that is not meant, use --resource-prefix, and erase it where it is stored."
         )
 
-    def _conclude(self, tally: Tally, options: Mapping[str, Any], seconds: float) -> None:
-        for line in tally.lines():
+    def _conclude(self, report: ImportReport, options: Mapping[str, Any], seconds: float) -> None:
+        for line in report.format_lines():
             self.stdout.write(line)
-        messages = tally.read("messages") + tally.read("branch copies")
+        messages = report.count_read("messages") + report.count_read("branch copies")
         rate = messages / max(seconds, 0.001)
         self.stdout.write(f"{messages:,} messages in {seconds:,.1f} s: {rate:,.0f} a second.")
         if options["dry_run"]:
             self.stdout.write("A dry run: nothing was stored.")
-        if tally.left_out:
+        if report.omitted_count:
             place = options["report"]
             hint = f"See {place}." if place else "Name a file with --report to see each."
-            self.stdout.write(f"{tally.left_out:,} records were left out. {hint}")
+            self.stdout.write(f"{report.omitted_count:,} records were left out. {hint}")
 
 
-def _owner(source: Source, resource: str | None, prefix: str | None) -> Owner:
+def _owner(source: ImportSource, resource: str | None, prefix: str | None) -> ResourceMapping:
     """Whose it all becomes. Raises `InvalidInput` when a foreign source would decide that alone."""
     if resource is not None:
-        return Owner(check_id(resource, "--resource"))
+        return ResourceMapping(check_id(resource, "--resource"))
     if not prefix and not source.keeps_ids:
         raise InvalidInput(
             f"A source of the format {source.format} cannot say whose the threads become: use "
             "--resource, or --resource-prefix to make a resource of each owner that it names."
         )
-    return Owner(prefix=prefix or "")
+    return ResourceMapping(prefix=prefix or "")
 
 
 @contextmanager
@@ -147,7 +151,7 @@ def _stopping(loader: Loader) -> Iterator[None]:
 
 
 @contextmanager
-def _report(path: str | None) -> Iterator[IO[bytes] | None]:
+def _open_report_file(path: str | None) -> Iterator[IO[bytes] | None]:
     if path is None:
         yield None
         return
@@ -160,14 +164,14 @@ def _report(path: str | None) -> Iterator[IO[bytes] | None]:
 
 
 @contextmanager
-def _progress(source: Source, tally: Tally) -> Iterator[Callable[[], None]]:
+def _progress(source: ImportSource, report: ImportReport) -> Iterator[Callable[[], None]]:
     """A bar with a rate, on a terminal only. Gives what moves it."""
     with tqdm(
         total=source.size, unit=source.unit, unit_scale=True, disable=None, file=sys.stderr
     ) as bar:
 
         def move() -> None:
-            messages = tally.read("messages")
+            messages = report.count_read("messages")
             position = messages if source.position is None else source.position()
             bar.update(position - bar.n)
             rate = messages / max(bar.format_dict["elapsed"], 0.001)

@@ -5,8 +5,8 @@ from typing import cast
 
 from mastra_memory.db import json_text, sql
 from mastra_memory.importers.records import ImportedWorkingMemory
-from mastra_memory.importers.storing_threads import NO_THREAD, Owners
-from mastra_memory.importers.validation import Row, Verdict
+from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadResources
+from mastra_memory.importers.validation import ImportRow, RowResult
 
 _INPUT = """SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[],
     %s::timestamptz[], %s::jsonb[]) WITH ORDINALITY
@@ -50,7 +50,9 @@ _UPDATE = f"""WITH i AS MATERIALIZED ({_INPUT}),
     SELECT place FROM changed"""
 
 
-def store_working_memories(rows: Sequence[Row], owners: Owners, *, update: bool) -> list[Verdict]:
+def store_working_memories(
+    rows: Sequence[ImportRow], owners: ThreadResources, *, update: bool
+) -> list[RowResult]:
     """Insert the working memories that are missing, with their revisions.
 
     One that is there stays; with `update` the source's text becomes its newest revision.
@@ -61,31 +63,31 @@ def store_working_memories(rows: Sequence[Row], owners: Owners, *, update: bool)
         for row, item in zip(rows, items, strict=True)
         if item.thread_id is None or owners.get(item.thread_id) == item.resource_id
     ]
-    params = _params([cast(ImportedWorkingMemory, row.item) for row in fit])
+    params = _build_params([cast(ImportedWorkingMemory, row.item) for row in fit])
     stored = {place for (place,) in sql.rows(_INSERT, params)}
     updated = {place for (place,) in sql.rows(_UPDATE, params)} if update else set()
     placed = {id(row) for row in fit}
-    verdicts = [Verdict(row, "refused", NO_THREAD) for row in rows if id(row) not in placed]
+    results = [RowResult(row, "refused", REASON_NO_THREAD) for row in rows if id(row) not in placed]
     for place, row in enumerate(fit, start=1):
         if place in stored:
-            verdicts.append(Verdict(row, "stored"))
+            results.append(RowResult(row, "stored"))
         else:
-            verdicts.append(Verdict(row, "updated" if place in updated else "already there"))
-    return verdicts
+            results.append(RowResult(row, "updated" if place in updated else "already there"))
+    return results
 
 
-def _params(items: Sequence[ImportedWorkingMemory]) -> list[list[object]]:
+def _build_params(items: Sequence[ImportedWorkingMemory]) -> list[list[object]]:
     return [
         [item.thread_id for item in items],
         [item.resource_id for item in items],
         [item.content for item in items],
         [item.created_at for item in items],
         [item.updated_at for item in items],
-        [json_text.dumps(_revisions(item)) for item in items],
+        [json_text.dumps(_build_revisions(item)) for item in items],
     ]
 
 
-def _revisions(item: ImportedWorkingMemory) -> list[dict[str, object]]:
+def _build_revisions(item: ImportedWorkingMemory) -> list[dict[str, object]]:
     """What it was before; what it is now, when the source tells no more."""
     known = [
         {

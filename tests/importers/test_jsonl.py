@@ -5,13 +5,19 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.records import Owner
+from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
-from tests.importers.importing import items_in, left_out, load, outcomes, write
+from tests.support.importing import (
+    count_outcomes,
+    import_path,
+    list_omitted,
+    read_items,
+    write_json,
+)
 
 pytestmark = pytest.mark.django_db
 
-KEEP = Owner()
+KEEP = ResourceMapping()
 HEADER = {"kind": "export", "format": "mastra-memory", "version": 1}
 MOMENTS = {"createdAt": "2024-01-01T00:00:00.001Z", "updatedAt": "2024-01-02T00:00:00.002Z"}
 CONTENT = {"format": 2, "parts": [{"type": "text", "text": "Hello"}]}
@@ -36,7 +42,7 @@ def a_message(message_id: str = "m1", **more: Any) -> dict[str, Any]:
 
 def test_read__lines_written_by_hand(tmp_path: Path) -> None:
     lines = [HEADER, a_thread(title="T", metadata={"k": 1}), a_message(editedAt="2024-05-01")]
-    load(write(tmp_path / "x.jsonl", lines), KEEP)
+    import_path(write_json(tmp_path / "x.jsonl", lines), KEEP)
     kept, row = Thread.objects.get(), Message.objects.get()
     assert (kept.title, kept.title_source, kept.metadata) == ("T", "manual", {"k": 1})
     assert (row.content, row.type) == (CONTENT, "v2")
@@ -44,7 +50,9 @@ def test_read__lines_written_by_hand(tmp_path: Path) -> None:
 
 
 def test_read__a_prefix_for_resources(tmp_path: Path) -> None:
-    load(write(tmp_path / "x.jsonl", [a_thread(), a_message()]), Owner(prefix="old-"))
+    import_path(
+        write_json(tmp_path / "x.jsonl", [a_thread(), a_message()]), ResourceMapping(prefix="old-")
+    )
     assert Thread.objects.get().resource_id == "old-r1"
     assert Message.objects.get().resource_id == "old-r1"
 
@@ -65,9 +73,9 @@ def test_read__a_prefix_for_resources(tmp_path: Path) -> None:
 def test_read__a_broken_line_is_refused_alone(
     tmp_path: Path, line: dict[str, Any], kind: str, reason: str
 ) -> None:
-    path = write(tmp_path / "x.jsonl", [HEADER, line, a_thread()])
-    assert left_out(items_in(path, KEEP)) == [(kind, "refused", reason)]
-    assert len(items_in(path, KEEP)) == 2
+    path = write_json(tmp_path / "x.jsonl", [HEADER, line, a_thread()])
+    assert list_omitted(read_items(path, KEEP)) == [(kind, "refused", reason)]
+    assert len(read_items(path, KEEP)) == 2
 
 
 @pytest.mark.parametrize(
@@ -86,9 +94,9 @@ def test_load__a_message_that_cannot_be_stored_is_refused_alone(
     tmp_path: Path, more: dict[str, Any], reason: str
 ) -> None:
     lines = [a_thread(), a_message(**more), a_message("fine")]
-    tally = load(write(tmp_path / "x.jsonl", lines), KEEP)
-    assert outcomes(tally, "messages") == {"stored": 1, "refused": 1}
-    (line,) = [line for line in tally.lines() if line.startswith("refused")]
+    report = import_path(write_json(tmp_path / "x.jsonl", lines), KEEP)
+    assert count_outcomes(report, "messages") == {"stored": 1, "refused": 1}
+    (line,) = [line for line in report.format_lines() if line.startswith("refused")]
     assert reason in line
 
 
@@ -122,14 +130,16 @@ def test_load__observations_that_make_no_sense_are_refused(
     tmp_path: Path, more: dict[str, Any]
 ) -> None:
     lines = [a_thread(), a_record(**more), a_message()]
-    tally = load(write(tmp_path / "x.jsonl", lines), KEEP)
-    assert outcomes(tally, "observations") == {"refused": 1}
-    assert outcomes(tally, "messages") == {"stored": 1}
+    report = import_path(write_json(tmp_path / "x.jsonl", lines), KEEP)
+    assert count_outcomes(report, "observations") == {"refused": 1}
+    assert count_outcomes(report, "messages") == {"stored": 1}
 
 
 def test_load__two_records_of_one_generation(tmp_path: Path) -> None:
-    tally = load(write(tmp_path / "x.jsonl", [a_thread(), a_record(), a_record(id="o2")]), KEEP)
-    assert outcomes(tally, "observations") == {"stored": 1, "refused": 1}
+    report = import_path(
+        write_json(tmp_path / "x.jsonl", [a_thread(), a_record(), a_record(id="o2")]), KEEP
+    )
+    assert count_outcomes(report, "observations") == {"stored": 1, "refused": 1}
     assert ObservationalRecord.objects.get().id == "o1"
 
 
@@ -139,11 +149,13 @@ def test_load__a_record_of_somebody_else_is_left_to_them(
     tmp_path: Path, update: bool, thread_id: str | None
 ) -> None:
     first = a_record(threadId=thread_id, activeObservations="theirs")
-    load(write(tmp_path / "x.jsonl", [a_thread(), first]), KEEP)
+    import_path(write_json(tmp_path / "x.jsonl", [a_thread(), first]), KEEP)
     later = {"updatedAt": "2030-01-01T00:00:00Z", "activeObservations": "not theirs"}
     other = [a_thread(id="t2"), first | later | {"threadId": thread_id and "t2"}]
-    tally = load(write(tmp_path / "y.jsonl", other), Owner(prefix="pp-"), update=update)
-    assert outcomes(tally, "observations") == {"refused": 1}
+    report = import_path(
+        write_json(tmp_path / "y.jsonl", other), ResourceMapping(prefix="pp-"), update=update
+    )
+    assert count_outcomes(report, "observations") == {"refused": 1}
     record = ObservationalRecord.objects.get()
     assert (record.resource_id, record.thread_id) == ("r1", thread_id)
     assert record.active_observations == "theirs"
@@ -155,7 +167,7 @@ def test_load__revisions_that_contradict_each_other_are_refused(tmp_path: Path) 
         "kind": "workingMemory", "resourceId": "r1", "content": "x", **MOMENTS,
         "revisions": [revision, revision],
     }  # fmt: skip
-    tally = load(write(tmp_path / "x.jsonl", [memory, a_thread()]), KEEP)
-    assert outcomes(tally, "working memories") == {"refused": 1}
-    assert outcomes(tally, "threads") == {"stored": 1}
+    report = import_path(write_json(tmp_path / "x.jsonl", [memory, a_thread()]), KEEP)
+    assert count_outcomes(report, "working memories") == {"refused": 1}
+    assert count_outcomes(report, "threads") == {"stored": 1}
     assert not WorkingMemory.objects.exists()

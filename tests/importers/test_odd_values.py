@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.importers.records import Owner
-from tests.importers.importing import load, outcomes
+from mastra_memory.importers.records import ResourceMapping
+from tests.support.importing import count_outcomes, import_path
 
 pytestmark = pytest.mark.django_db
 
@@ -198,6 +198,9 @@ def test_load__odd_values_in_every_place(tmp_path: Path, name: str) -> None:
     lines = [line for record in RECORDS[name] for line in (json.dumps(record), *spoilt(record))]
     path = tmp_path / "source.jsonl"
     path.write_text("\n".join(lines))
-    tally = load(path, Owner(prefix="x-"), format=name)
-    assert tally.read("threads") > 100 and outcomes(tally, "messages")["stored"] > 0
-    assert load(path, Owner(prefix="x-"), format=name).number("threads", "stored") == 0
+    report = import_path(path, ResourceMapping(prefix="x-"), format=name)
+    assert report.count_read("threads") > 100 and count_outcomes(report, "messages")["stored"] > 0
+    assert (
+        import_path(path, ResourceMapping(prefix="x-"), format=name).get_count("threads", "stored")
+        == 0
+    )

@@ -10,40 +10,43 @@ from django.db import connection
 from pytest_django import Settings
 
 from mastra_memory.db import sql
-from mastra_memory.importers.parallel import Lanes
-from mastra_memory.importers.records import ImportedMessage, ImportedThread, Item
+from mastra_memory.importers.parallel import ParallelWorkers
+from mastra_memory.importers.records import ImportedMessage, ImportedThread, SourceItem
 from mastra_memory.models import Message, Thread
-from tests.importers.importing import load_items, outcomes
 from tests.support.factories import moment, text_content
+from tests.support.importing import count_outcomes, import_items
 
 
 def test_run__a_single_lane_is_the_callers_own_thread() -> None:
-    lanes: Lanes[str] = Lanes(1)
-    with lanes:
-        assert list(lanes.run(0, lambda: threading.current_thread().name)) == [
+    workers: ParallelWorkers[str] = ParallelWorkers(1)
+    with workers:
+        assert list(workers.submit(0, lambda: threading.current_thread().name)) == [
             threading.current_thread().name
         ]
-        assert list(lanes.finish()) == []
+        assert list(workers.finish()) == []
 
 
 def test_run__one_lane_keeps_its_order_and_lanes_run_at_the_same_time() -> None:
     meeting = threading.Barrier(2, timeout=20)
     done: list[tuple[int, int]] = []
 
-    def job(lane: int, number: int) -> tuple[int, int]:
+    def job(worker: int, number: int) -> tuple[int, int]:
         meeting.wait()
-        done.append((lane, number))
-        return lane, number
+        done.append((worker, number))
+        return worker, number
 
-    lanes: Lanes[tuple[int, int]] = Lanes(2)
-    with lanes:
+    workers: ParallelWorkers[tuple[int, int]] = ParallelWorkers(2)
+    with workers:
         found = [
-            r for n in range(3) for lane in (0, 1) for r in lanes.run(lane, partial(job, lane, n))
+            r
+            for n in range(3)
+            for worker in (0, 1)
+            for r in workers.submit(worker, partial(job, worker, n))
         ]
-        found += list(lanes.finish())
-    assert sorted(found) == [(lane, n) for lane in (0, 1) for n in range(3)]
-    for lane in (0, 1):
-        assert [n for known, n in done if known == lane] == [0, 1, 2]
+        found += list(workers.finish())
+    assert sorted(found) == [(worker, n) for worker in (0, 1) for n in range(3)]
+    for worker in (0, 1):
+        assert [n for known, n in done if known == worker] == [0, 1, 2]
 
 
 def test_finish__a_failure_is_raised_after_the_other_results() -> None:
@@ -54,29 +57,29 @@ def test_finish__a_failure_is_raised_after_the_other_results() -> None:
         time.sleep(0.05)
         return "done"
 
-    lanes: Lanes[str] = Lanes(2)
+    workers: ParallelWorkers[str] = ParallelWorkers(2)
     found: list[str] = []
     jobs: list[Callable[[], str]] = [fail, slow]
-    with lanes, pytest.raises(ValueError, match="torn"):
-        for lane, job in enumerate(jobs):
-            found += lanes.run(lane, job)
-        for result in lanes.finish():
+    with workers, pytest.raises(ValueError, match="torn"):
+        for worker, job in enumerate(jobs):
+            found += workers.submit(worker, job)
+        for result in workers.finish():
             found.append(result)
     assert found == ["done"]
 
 
-def items(threads: int, turns: int) -> list[Item]:
-    made: list[Item] = []
+def items(threads: int, turns: int) -> list[SourceItem]:
+    made: list[SourceItem] = []
     for number in range(threads):
-        owner = {"resource_id": "alice", "created_at": moment(), "where": "here"}
-        made.append(ImportedThread(id=f"t{number}", updated_at=moment(), **owner))  # type: ignore[arg-type]
+        resources = {"resource_id": "alice", "created_at": moment(), "location": "here"}
+        made.append(ImportedThread(id=f"t{number}", updated_at=moment(), **resources))  # type: ignore[arg-type]
         made += [
             ImportedMessage(
                 id=f"t{number}:{turn}",
                 thread_id=f"t{number}",
                 role="user",
                 content=text_content(str(turn)),
-                **owner,  # type: ignore[arg-type]
+                **resources,  # type: ignore[arg-type]
             )
             for turn in range(turns)
         ]
@@ -85,14 +88,14 @@ def items(threads: int, turns: int) -> list[Item]:
 
 @pytest.mark.django_db(transaction=True)
 def test_load__several_lanes_store_everything_in_order_and_leave_no_connection() -> None:
-    tally = load_items(items(40, 25), lanes=3, batch=30)
-    assert outcomes(tally, "threads") == {"stored": 40}
-    assert outcomes(tally, "messages") == {"stored": 1000}
+    report = import_items(items(40, 25), workers=3, batch=30)
+    assert count_outcomes(report, "threads") == {"stored": 40}
+    assert count_outcomes(report, "messages") == {"stored": 1000}
     for thread in Thread.objects.all():
         texts = thread.messages.order_by("created_at", "sequence").values_list("text", flat=True)
         assert list(texts) == [str(turn) for turn in range(25)]
-    again = load_items(items(40, 25), lanes=2, batch=77)
-    assert outcomes(again, "messages") == {"already there": 1000}
+    again = import_items(items(40, 25), workers=2, batch=77)
+    assert count_outcomes(again, "messages") == {"already there": 1000}
     connections = """SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND backend_type = 'client backend'
             AND pid <> pg_backend_pid() AND query LIKE '%%mastra_import%%'"""
@@ -104,11 +107,11 @@ def test_load__several_lanes_store_everything_in_order_and_leave_no_connection()
 
 @pytest.mark.django_db(transaction=True)
 def test_load__two_imports_of_the_same_at_once_make_no_duplicate() -> None:
-    tallies = []
+    reports = []
 
     def load() -> None:
         try:
-            tallies.append(load_items(items(30, 20), lanes=2, batch=50))
+            reports.append(import_items(items(30, 20), workers=2, batch=50))
         finally:
             connection.close()
 
@@ -118,12 +121,12 @@ def test_load__two_imports_of_the_same_at_once_make_no_duplicate() -> None:
     for thread in both:
         thread.join()
     assert (Thread.objects.count(), Message.objects.count()) == (30, 600)
-    assert sum(tally.number("messages", "stored") for tally in tallies) == 600
-    assert sum(tally.number("messages", "already there") for tally in tallies) == 600
+    assert sum(report.get_count("messages", "stored") for report in reports) == 600
+    assert sum(report.get_count("messages", "already there") for report in reports) == 600
 
 
 @pytest.mark.django_db(transaction=True)
 def test_load__statements_are_not_remembered_while_debugging(settings: Settings) -> None:
     settings.DEBUG = True
-    load_items(items(200, 10), batch=20)
+    import_items(items(200, 10), batch=20)
     assert len(connection.queries_log) < 30

@@ -72,7 +72,7 @@ TABLES = {
 """Columns with their kind; PostgreSQL has a second column with a time zone for each moment."""
 
 
-def thread(thread_id: str = "t1", resource_id: str = "r1", **more: Any) -> dict[str, Any]:
+def make_thread_row(thread_id: str = "t1", resource_id: str = "r1", **more: Any) -> dict[str, Any]:
     return {
         "id": thread_id,
         "resourceId": resource_id,
@@ -83,7 +83,7 @@ def thread(thread_id: str = "t1", resource_id: str = "r1", **more: Any) -> dict[
     }
 
 
-def message(message_id: str = "m1", thread_id: str = "t1", **more: Any) -> dict[str, Any]:
+def make_message_row(message_id: str = "m1", thread_id: str = "t1", **more: Any) -> dict[str, Any]:
     return {
         "id": message_id,
         "thread_id": thread_id,
@@ -96,12 +96,12 @@ def message(message_id: str = "m1", thread_id: str = "t1", **more: Any) -> dict[
     }
 
 
-def resource(resource_id: str, text: str | None, **more: Any) -> dict[str, Any]:
+def make_resource_row(resource_id: str, text: str | None, **more: Any) -> dict[str, Any]:
     moments = {"createdAt": "2024-01-01T10:00:00.000Z", "updatedAt": "2024-01-01T10:00:00.000Z"}
     return {"id": resource_id, "workingMemory": text, **moments, **more}
 
 
-def record(record_id: str = "o1", generation: int = 0, **more: Any) -> dict[str, Any]:
+def make_record_row(record_id: str = "o1", generation: int = 0, **more: Any) -> dict[str, Any]:
     """A generation about the thread `t1` of `r1`."""
     return {
         "id": record_id,
@@ -127,7 +127,7 @@ def record(record_id: str = "o1", generation: int = 0, **more: Any) -> dict[str,
     }
 
 
-def chunk(chunk_id: str = "ombuf-1", **more: Any) -> dict[str, Any]:
+def make_chunk(chunk_id: str = "ombuf-1", **more: Any) -> dict[str, Any]:
     return {
         "id": chunk_id,
         "cycleId": "buffer-obs-1",
@@ -141,7 +141,7 @@ def chunk(chunk_id: str = "ombuf-1", **more: Any) -> dict[str, Any]:
     }
 
 
-def libsql(path: Path, rows: Rows, *, without: Sequence[str] = (), extra: str = "") -> Path:
+def make_libsql(path: Path, rows: Rows, *, without: Sequence[str] = (), extra: str = "") -> Path:
     """A LibSQL file. JSON is stored as given: bytes, or text."""
     connection = sqlite3.connect(path)
     for table, columns in TABLES.items():
@@ -172,7 +172,7 @@ _POSTGRES = {
 }
 
 
-def postgres(execute: Any, schema: str, rows: Rows) -> None:
+def make_postgres(execute: Any, schema: str, rows: Rows) -> None:
     """The tables in a schema of their own; a moment given under its `…Z` name goes there."""
     execute(f'CREATE SCHEMA "{schema}"')
     for table, columns in TABLES.items():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mastra_memory.importers.formats import sqlite_jsonb
+from mastra_memory.importers.formats.mastra import sqlite_jsonb
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from mastra_memory.importers.formats import sqlite_jsonb
     ],
 )
 def test_decode__each_type_and_each_way_to_say_a_size(blob: bytes, value: object) -> None:
-    assert sqlite_jsonb.decode(blob) == value
+    assert sqlite_jsonb.decode_jsonb(blob) == value
 
 
 def test_decode__what_libsql_wrote() -> None:
@@ -46,7 +46,7 @@ def test_decode__what_libsql_wrote() -> None:
         b'\xc8\x11\xc3\xbc\xe2\x98\x83 \\"q\\" \\\\ \\n\xc7\x0dworkingMemory\xb7thread text'
     )
     blob = blob[:1] + bytes([len(blob) - 2]) + blob[2:]
-    assert sqlite_jsonb.decode(blob) == {
+    assert sqlite_jsonb.decode_jsonb(blob) == {
         "a": 1,
         "b": [1.5, "x", None, True, {"deep": 'ü☃ "q" \\ \n'}],
         "workingMemory": "thread text",
@@ -70,7 +70,7 @@ def test_decode__what_libsql_wrote() -> None:
 )
 def test_decode__refuses_what_is_no_value(blob: bytes) -> None:
     with pytest.raises(ValueError):
-        sqlite_jsonb.decode(blob)
+        sqlite_jsonb.decode_jsonb(blob)
 
 
 def test_decode__refuses_nesting_that_never_ends() -> None:
@@ -79,15 +79,15 @@ def test_decode__refuses_nesting_that_never_ends() -> None:
         size = len(blob)
         blob = b"\xeb" + size.to_bytes(4, "big") + blob
     with pytest.raises(ValueError, match="nested"):
-        sqlite_jsonb.decode(blob)
+        sqlite_jsonb.decode_jsonb(blob)
 
 
 @pytest.mark.parametrize("value", ['{"a": 1}', b"\x4c\x17a\x131"])
 def test_decode_column__text_of_older_rows_and_bytes_of_newer_ones(value: object) -> None:
-    assert sqlite_jsonb.decode_column(value) == {"a": 1}
+    assert sqlite_jsonb.decode_json_column(value) == {"a": 1}
 
 
 @pytest.mark.parametrize("value", ["{", 5, "[" * 100_000])
 def test_decode_column__refuses_everything_else(value: object) -> None:
     with pytest.raises(ValueError):
-        sqlite_jsonb.decode_column(value)
+        sqlite_jsonb.decode_json_column(value)

@@ -8,30 +8,30 @@ from mastra_memory.exceptions import InvalidInput
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
-_CONTINUED = frozenset({"\n", "\r\n", "\r", "\u2028", "\u2029"})
+_LINE_BREAKS = frozenset({"\n", "\r\n", "\r", "\u2028", "\u2029"})
 _SIZE_BYTES = {12: 1, 13: 2, 14: 4, 15: 8}
 
 
-def decode(blob: bytes) -> Any:
+def decode_jsonb(blob: bytes) -> Any:
     """The JSON value. Raises `ValueError` for bytes that are none."""
-    value, end = _element(blob, 0, len(blob), 0)
+    value, end = _decode_element(blob, 0, len(blob), 0)
     if end != len(blob):
         raise ValueError("bytes after the value")
     return value
 
 
-def _element(blob: bytes, start: int, limit: int, depth: int) -> tuple[Any, int]:
-    kind, payload, end = _header(blob, start, limit)
+def _decode_element(blob: bytes, start: int, limit: int, depth: int) -> tuple[Any, int]:
+    kind, payload, end = _decode_header(blob, start, limit)
     if depth > json_text.MAX_DEPTH:
         raise ValueError("nested too deeply")
     if kind == 11:
-        return _array(blob, payload, end, depth), end
+        return _decode_array(blob, payload, end, depth), end
     if kind == 12:
-        return _object(blob, payload, end, depth), end
-    return _scalar(kind, blob[payload:end].decode(errors="replace")), end
+        return _decode_object(blob, payload, end, depth), end
+    return _decode_scalar(kind, blob[payload:end].decode(errors="replace")), end
 
 
-def _header(blob: bytes, start: int, limit: int) -> tuple[int, int, int]:
+def _decode_header(blob: bytes, start: int, limit: int) -> tuple[int, int, int]:
     """Type, start and end of the payload."""
     if start >= limit:
         raise ValueError("cut off")
@@ -43,69 +43,69 @@ def _header(blob: bytes, start: int, limit: int) -> tuple[int, int, int]:
     return blob[start] & 15, payload, payload + size
 
 
-def _array(blob: bytes, start: int, end: int, depth: int) -> list[Any]:
+def _decode_array(blob: bytes, start: int, end: int, depth: int) -> list[Any]:
     items = []
     while start < end:
-        item, start = _element(blob, start, end, depth + 1)
+        item, start = _decode_element(blob, start, end, depth + 1)
         items.append(item)
     return items
 
 
-def _object(blob: bytes, start: int, end: int, depth: int) -> dict[str, Any]:
+def _decode_object(blob: bytes, start: int, end: int, depth: int) -> dict[str, Any]:
     members: dict[str, Any] = {}
     while start < end:
-        label, start = _element(blob, start, end, depth + 1)
+        label, start = _decode_element(blob, start, end, depth + 1)
         if not isinstance(label, str):
             raise ValueError("a label that is no text")
-        members[label], start = _element(blob, start, end, depth + 1)
+        members[label], start = _decode_element(blob, start, end, depth + 1)
     return members
 
 
-def _scalar(kind: int, text: str) -> Any:
+def _decode_scalar(kind: int, text: str) -> Any:
     match kind:
         case 0:
             return None
         case 1 | 2:
             return kind == 1
         case 3 | 4:
-            return _integer(text)
+            return _parse_integer(text)
         case 5 | 6:
             return float(text)
         case 7 | 10:
             return text
         case 8 | 9:
-            return _unescaped(text)
+            return _unescape(text)
     raise ValueError(f"unknown type {kind}")
 
 
-def _integer(text: str) -> int | float:
+def _parse_integer(text: str) -> int | float:
     """The number; beyond 64 bits the nearest double, as everywhere in this app."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     number = sign * int(digits, 16 if digits[:2].lower() == "0x" else 10)
     return number if -(2**63) <= number < 2**64 else float(number)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """The text without its JSON5 escapes; JSON's are among them."""
-    plain = _ESCAPE.sub(_unescape, text)
+    plain = _ESCAPE.sub(_unescape_match, text)
     # Two halves of a character beyond 16 bits become one; a half without its other stays.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _unescape(match: re.Match[str]) -> str:
+def _unescape_match(match: re.Match[str]) -> str:
     code, short_code, char = match.groups()
     if char is None:
         return chr(int(code or short_code, 16))
-    return "" if char in _CONTINUED else _ESCAPED.get(char, char)
+    return "" if char in _LINE_BREAKS else _ESCAPED.get(char, char)
 
 
-def decode_column(value: Any) -> Any:
+def decode_json_column(value: Any) -> Any:
     """The JSON of a column that holds text in older rows and bytes in newer ones.
 
     Raises `ValueError` for what is neither.
     """
     if isinstance(value, bytes):
-        return decode(value)
+        return decode_jsonb(value)
     if isinstance(value, str):
         try:
             return json_text.loads(value)

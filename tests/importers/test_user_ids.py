@@ -6,20 +6,20 @@ import pytest
 
 from mastra_memory.importers import user_ids
 from mastra_memory.importers.records import ImportedThread
-from mastra_memory.importers.validation import Row
+from mastra_memory.importers.validation import ImportRow
 from tests.support.factories import make_user, moment
 
 pytestmark = pytest.mark.django_db
 
 
-def row(resource_id: str) -> Row:
-    return Row(
+def row(resource_id: str) -> ImportRow:
+    return ImportRow(
         ImportedThread(
             id="t",
             resource_id=resource_id,
             created_at=moment(),
             updated_at=moment(),
-            where="here",
+            location="here",
         )
     )
 
@@ -27,13 +27,13 @@ def row(resource_id: str) -> Row:
 def test_user_watch__warns_of_each_once() -> None:
     ann, ben = make_user("ann"), make_user("ben")
     warned: list[str] = []
-    watch = user_ids.UserWatch(warned.append)
-    watch.look_at([row(str(ann.pk)), row("somebody"), row(str(ann.pk))])
-    watch.look_at([row(str(ann.pk)), row(str(ben.pk))])
+    watch = user_ids.UserIdWarning(warned.append)
+    watch.check_rows([row(str(ann.pk)), row("somebody"), row(str(ann.pk))])
+    watch.check_rows([row(str(ann.pk)), row(str(ben.pk))])
     assert warned == [str(ann.pk), str(ben.pk)]
 
 
 def test_keys_of_users__only_what_reads_the_same() -> None:
     pk = str(make_user("ann").pk)
     odd = [f"0{pk}", f" {pk}", f"{pk}.0", "-1", "9" * 30, str(uuid.uuid4()), "", "ü", "a\x00"]
-    assert user_ids.keys_of_users([pk, *odd]) == {pk}
+    assert user_ids.find_user_ids([pk, *odd]) == {pk}

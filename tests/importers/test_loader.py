@@ -8,26 +8,26 @@ import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from mastra_memory import signals
-from mastra_memory.importers import storing_messages
 from mastra_memory.importers.records import (
     ImportedMessage,
+    ImportedRevision,
     ImportedThread,
     ImportedWorkingMemory,
-    Item,
-    LeftOut,
-    Remark,
-    Revision,
+    ImportNote,
+    OmittedRecord,
+    SourceItem,
 )
+from mastra_memory.importers.storage import messages
 from mastra_memory.models import Message, Thread, WorkingMemory
 from tests.conftest import Statements
-from tests.importers.importing import load_items, outcomes, said
 from tests.support.factories import make_thread, moment, save, some_messages, text_content
+from tests.support.importing import count_outcomes, import_items, list_texts
 
 pytestmark = pytest.mark.django_db
 
 
 def a_thread(thread_id: str = "t1", **more: Any) -> ImportedThread:
-    facts: dict[str, Any] = {"resource_id": "alice", "created_at": moment(), "where": "here"}
+    facts: dict[str, Any] = {"resource_id": "alice", "created_at": moment(), "location": "here"}
     return ImportedThread(id=thread_id, **facts | {"updated_at": moment(9)} | more)
 
 
@@ -37,67 +37,71 @@ def a_message(message_id: str = "m1", thread_id: str = "t1", **more: Any) -> Imp
         "role": "user",
         "content": text_content(message_id),
         "created_at": moment(),
-        "where": "here",
+        "location": "here",
     }
     return ImportedMessage(id=message_id, thread_id=thread_id, **facts | more)
 
 
 def a_memory(content: str, **more: Any) -> ImportedWorkingMemory:
-    facts: dict[str, Any] = {"resource_id": "alice", "created_at": moment(), "where": "here"}
+    facts: dict[str, Any] = {"resource_id": "alice", "created_at": moment(), "location": "here"}
     return ImportedWorkingMemory(content=content, updated_at=moment(9), **facts | more)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 100])
 def test_load__ties_of_time_keep_the_order_of_the_source(batch: int) -> None:
     ids = ["z", "b", "y", "a", "x"]
-    load_items([a_thread(), *map(a_message, ids)], batch=batch)
-    assert [text for _, text in said()] == ids
+    import_items([a_thread(), *map(a_message, ids)], batch=batch)
+    assert [text for _, text in list_texts()] == ids
 
 
 def test_load__what_is_there_stays_as_it_is() -> None:
-    load_items([a_thread(title="Old"), a_message()])
+    import_items([a_thread(title="Old"), a_message()])
     changed = a_message(content=text_content("new"), role="assistant")
-    tally = load_items([a_thread(title="New", metadata={"k": 1}), changed])
+    report = import_items([a_thread(title="New", metadata={"k": 1}), changed])
     assert (Thread.objects.get().title, Thread.objects.get().metadata) == ("Old", None)
-    assert said() == [("user", "m1")]
-    assert outcomes(tally, "threads") == outcomes(tally, "messages") == {"already there": 1}
+    assert list_texts() == [("user", "m1")]
+    assert (
+        count_outcomes(report, "threads")
+        == count_outcomes(report, "messages")
+        == {"already there": 1}
+    )
 
 
 def test_load__update_takes_over_what_differs_and_counts_only_that() -> None:
-    load_items([a_thread(title="Old"), a_message("m1"), a_message("m2")])
+    import_items([a_thread(title="Old"), a_message("m1"), a_message("m2")])
     changed = [
         a_thread(title="New", metadata={"k": 1}),
         a_message("m1", content=text_content("new"), role="assistant"),
         a_message("m2"),
     ]
-    tally = load_items(changed, update=True)
+    report = import_items(changed, update=True)
     assert (Thread.objects.get().title, Thread.objects.get().metadata) == ("New", {"k": 1})
-    assert said() == [("assistant", "new"), ("user", "m2")]
-    assert outcomes(tally, "threads") == {"updated": 1}
-    assert outcomes(tally, "messages") == {"updated": 1, "already there": 1}
+    assert list_texts() == [("assistant", "new"), ("user", "m2")]
+    assert count_outcomes(report, "threads") == {"updated": 1}
+    assert count_outcomes(report, "messages") == {"updated": 1, "already there": 1}
     assert Message.objects.matching("new", "english").count() == 1
-    assert outcomes(load_items(changed, update=True), "messages") == {"already there": 2}
+    assert count_outcomes(import_items(changed, update=True), "messages") == {"already there": 2}
 
 
 def test_load__update_leaves_what_was_edited_here() -> None:
-    load_items([a_thread(), a_message(edited_at=moment(5), content=text_content("mended"))])
-    tally = load_items([a_thread(), a_message()], update=True)
-    assert said() == [("user", "mended")]
-    assert outcomes(tally, "messages") == {"already there": 1}
+    import_items([a_thread(), a_message(edited_at=moment(5), content=text_content("mended"))])
+    report = import_items([a_thread(), a_message()], update=True)
+    assert list_texts() == [("user", "mended")]
+    assert count_outcomes(report, "messages") == {"already there": 1}
 
 
 def test_load__later_activity_of_the_source_shows() -> None:
-    load_items([a_thread(updated_at=moment(100))])
-    load_items([a_thread(updated_at=moment(50))])
+    import_items([a_thread(updated_at=moment(100))])
+    import_items([a_thread(updated_at=moment(50))])
     assert Thread.objects.get().updated_at == moment(100)
-    load_items([a_thread(updated_at=moment(200))])
+    import_items([a_thread(updated_at=moment(200))])
     assert Thread.objects.get().updated_at == moment(200)
 
 
 def test_load__ids_of_another_resource_are_refused_and_untouched() -> None:
     bobs = make_thread("bob", "t1", title="Bob's")
     save(some_messages(bobs, 1))
-    tally = load_items(
+    report = import_items(
         [
             a_thread("t1", title="Mine now"),
             a_message("m9", "t1"),
@@ -107,73 +111,84 @@ def test_load__ids_of_another_resource_are_refused_and_untouched() -> None:
         ],
         update=True,
     )
-    assert outcomes(tally, "threads") == {"stored": 1, "refused": 1}
-    assert outcomes(tally, "messages") == {"refused": 2}
-    assert outcomes(tally, "working memories") == {"refused": 1}
+    assert count_outcomes(report, "threads") == {"stored": 1, "refused": 1}
+    assert count_outcomes(report, "messages") == {"refused": 2}
+    assert count_outcomes(report, "working memories") == {"refused": 1}
     kept = Thread.objects.get(pk="t1")
     assert (kept.resource_id, kept.title) == ("bob", "Bob's")
-    assert said() == [("user", "Message 0")]
+    assert list_texts() == [("user", "Message 0")]
 
 
 def test_load__an_id_that_comes_twice_in_a_batch() -> None:
-    items: list[Item] = [a_thread(title="A"), a_thread(title="B"), a_message(), a_message()]
-    tally = load_items(items)
+    items: list[SourceItem] = [a_thread(title="A"), a_thread(title="B"), a_message(), a_message()]
+    report = import_items(items)
     assert Thread.objects.get().title == "A"
     expected = {"stored": 1, "already there": 1}
-    assert outcomes(tally, "threads") == outcomes(tally, "messages") == expected
-    assert outcomes(load_items(items, update=True), "messages") == {"already there": 2}
+    assert count_outcomes(report, "threads") == count_outcomes(report, "messages") == expected
+    assert count_outcomes(import_items(items, update=True), "messages") == {"already there": 2}
 
 
 @pytest.mark.parametrize("place", [0, 1, 11, 20])
 def test_load__a_row_that_the_database_refuses_costs_itself_alone(place: int) -> None:
     ids = [f"m{n}" for n in range(19)]
-    items: list[Item] = [a_thread(), *map(a_message, ids)]
-    revision = Revision(version=2**40, content="x", source="api", created_at=moment())
+    items: list[SourceItem] = [a_thread(), *map(a_message, ids)]
+    revision = ImportedRevision(version=2**40, content="x", source="api", created_at=moment())
     items.insert(place, a_memory("x", revisions=[revision]))
-    tally = load_items(items)
-    assert outcomes(tally, "messages") == {"stored": 19}
-    assert outcomes(tally, "working memories") == {"refused": 1}
-    assert [text for _, text in said()] == ids
+    report = import_items(items)
+    assert count_outcomes(report, "messages") == {"stored": 19}
+    assert count_outcomes(report, "working memories") == {"refused": 1}
+    assert [text for _, text in list_texts()] == ids
     reason = "refused: 1 working memories: the database refuses it: NumericValueOutOfRange"
-    assert reason in list(tally.lines())
+    assert reason in list(report.format_lines())
 
 
 def test_load__what_copy_refuses_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    strict = storing_messages._TABLE.replace("role text", "role text CHECK (role <> 'tool')")
-    monkeypatch.setattr(storing_messages, "_TABLE", strict)
-    tally = load_items([a_thread(), a_message("m1"), a_message("m2", role="tool")])
-    assert outcomes(tally, "messages") == {"stored": 1, "refused": 1}
+    strict = messages._TABLE.replace("role text", "role text CHECK (role <> 'tool')")
+    monkeypatch.setattr(messages, "_TABLE", strict)
+    report = import_items([a_thread(), a_message("m1"), a_message("m2", role="tool")])
+    assert count_outcomes(report, "messages") == {"stored": 1, "refused": 1}
 
 
 def test_load__counts_add_up_with_everything_left_out() -> None:
-    items: list[Item] = [
+    items: list[SourceItem] = [
         a_thread(),
         a_message(),
-        LeftOut("messages", "skipped", "here", "role system"),
-        LeftOut("messages", "joined", "here", "result of a tool call"),
+        OmittedRecord("messages", "skipped", "here", "role system"),
+        OmittedRecord("messages", "joined", "here", "result of a tool call"),
         a_message("bad", role="robot"),
-        Remark("something"),
+        ImportNote("something"),
         a_message("copy", is_copy=True),
     ]
-    tally = load_items(items)
-    assert outcomes(tally, "messages") == {"stored": 1, "joined": 1, "skipped": 1, "refused": 1}
-    assert tally.read("messages") == 4
-    assert outcomes(tally, "branch copies") == {"stored": 1}
-    assert "note: 1 something" in list(tally.lines())
+    report = import_items(items)
+    assert count_outcomes(report, "messages") == {
+        "stored": 1,
+        "joined": 1,
+        "skipped": 1,
+        "refused": 1,
+    }
+    assert report.count_read("messages") == 4
+    assert count_outcomes(report, "branch copies") == {"stored": 1}
+    assert "note: 1 something" in list(report.format_lines())
 
 
 def test_load__a_dry_run_says_what_would_be_and_stores_nothing() -> None:
-    load_items([a_thread(), a_message(), a_memory("known")])
-    items: list[Item] = [a_thread(), a_thread("t2"), a_message(), a_message("m2"), a_memory("x")]
-    tally = load_items(items, dry_run=True)
+    import_items([a_thread(), a_message(), a_memory("known")])
+    items: list[SourceItem] = [
+        a_thread(),
+        a_thread("t2"),
+        a_message(),
+        a_message("m2"),
+        a_memory("x"),
+    ]
+    report = import_items(items, dry_run=True)
     both = {"stored": 1, "already there": 1}
-    assert outcomes(tally, "threads") == outcomes(tally, "messages") == both
-    assert outcomes(tally, "working memories") == {"already there": 1}
+    assert count_outcomes(report, "threads") == count_outcomes(report, "messages") == both
+    assert count_outcomes(report, "working memories") == {"already there": 1}
     assert (Thread.objects.count(), Message.objects.count()) == (1, 1)
 
 
 def test_load__working_memory_of_a_resource_and_of_a_thread() -> None:
-    load_items([a_thread(), a_memory("of alice"), a_memory("of t1", thread_id="t1")])
+    import_items([a_thread(), a_memory("of alice"), a_memory("of t1", thread_id="t1")])
     kept = WorkingMemory.objects.order_by("scope")
     assert [(memory.thread_id, memory.content) for memory in kept] == [
         (None, "of alice"),
@@ -186,9 +201,9 @@ def test_load__working_memory_of_a_resource_and_of_a_thread() -> None:
 def test_load__statements_of_a_batch_do_not_grow(statements: Statements) -> None:
     items = [a_thread(), *(a_message(f"m{n}") for n in range(500)), a_memory("x", thread_id="t1")]
     with statements() as few:
-        load_items([replace(a_thread("t0")), a_message("m", "t0"), a_memory("y")])
+        import_items([replace(a_thread("t0")), a_message("m", "t0"), a_memory("y")])
     with statements() as many:
-        load_items(items)
+        import_items(items)
     assert len(many) == len(few)
 
 
@@ -203,33 +218,33 @@ def test_load__receivers_hear_of_each_batch_after_commit(
     signals.messages_saved.connect(listen)
     try:
         with django_capture_on_commit_callbacks(execute=True):
-            load_items([a_thread(), a_message("m1"), a_message("m2")])
-            load_items([a_thread(), a_message("m1")])
+            import_items([a_thread(), a_message("m1"), a_message("m2")])
+            import_items([a_thread(), a_message("m1")])
     finally:
         signals.messages_saved.disconnect(listen)
     assert heard == [(["t1"], ["m1", "m2"])]
 
 
 def test_load__a_source_that_fails_keeps_what_was_stored() -> None:
-    def breaking() -> Iterator[Item]:
+    def breaking() -> Iterator[SourceItem]:
         yield a_thread()
         yield from (a_message(f"m{n}") for n in range(1000))
         raise RuntimeError("cable cut")
 
     with pytest.raises(RuntimeError, match="cable cut"):
-        load_items(breaking(), batch=100)
+        import_items(breaking(), batch=100)
     assert 0 < Message.objects.count() <= 1000
 
 
 @pytest.mark.parametrize("words", ["", "\x00", "a\ud800", "x" * 3_000_000, "ü " * 100_000])
 def test_load__any_text_can_be_stored(words: str) -> None:
-    tally = load_items([a_thread(title=words), a_message(content=text_content(words))])
-    assert outcomes(tally, "messages") == outcomes(tally, "threads") == {"stored": 1}
+    report = import_items([a_thread(title=words), a_message(content=text_content(words))])
+    assert count_outcomes(report, "messages") == count_outcomes(report, "threads") == {"stored": 1}
 
 
 def test_load__json_that_nests_too_deeply_is_refused() -> None:
     deep: Any = "end"
     for _ in range(1000):
         deep = [deep]
-    tally = load_items([a_thread(metadata={"deep": deep}), a_thread("t2")])
-    assert outcomes(tally, "threads") == {"stored": 1, "refused": 1}
+    report = import_items([a_thread(metadata={"deep": deep}), a_thread("t2")])
+    assert count_outcomes(report, "threads") == {"stored": 1, "refused": 1}

@@ -11,11 +11,14 @@ Parents = dict[str, str | None]
 
 
 def walk(parents: Parents, current: str | None = None) -> list[tuple[str, int, int]]:
-    return [("".join(p.nodes), p.shared, p.known) for p in message_tree.paths(parents, current)]
+    return [
+        ("".join(p.nodes), p.shared_count, p.known_count)
+        for p in message_tree.iter_paths(parents, current)
+    ]
 
 
 def lines(parents: Parents, current: str | None = None) -> dict[str, str]:
-    return {p.nodes[-1]: p.line for p in message_tree.paths(parents, current)}
+    return {p.nodes[-1]: p.branch_point for p in message_tree.iter_paths(parents, current)}
 
 
 def test_paths__the_current_one_first() -> None:
@@ -69,5 +72,9 @@ def test_paths__every_node_is_new_on_exactly_one_path(choices: list[int]) -> Non
     parents: Parents = {}
     for number, choice in enumerate(choices):
         parents[str(number)] = str(choice % number) if number else None
-    new = [node for path in message_tree.paths(parents, None) for node in path.nodes[path.known :]]
+    new = [
+        node
+        for path in message_tree.iter_paths(parents, None)
+        for node in path.nodes[path.known_count :]
+    ]
     assert sorted(new) == sorted(parents)

@@ -5,12 +5,12 @@ from typing import cast
 
 from mastra_memory.db import locking, sql
 from mastra_memory.importers.records import ImportedThread
-from mastra_memory.importers.validation import Row, Verdict
+from mastra_memory.importers.validation import ImportRow, RowResult
 
-NO_THREAD = "its thread is not here, or is another resource's"
-FOREIGN = "its id is the id of another resource's thread"
+REASON_NO_THREAD = "its thread is not here, or is another resource's"
+REASON_OTHER_RESOURCE = "its id is the id of another resource's thread"
 
-Owners = dict[str, str]
+ThreadResources = dict[str, str]
 """Resource by thread."""
 
 _INPUT = """SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::jsonb[],
@@ -20,38 +20,40 @@ _DIFFERS = """(t.title, t.metadata, t.clone_source_id) IS DISTINCT FROM
     (i.title, i.metadata, i.clone_source_id)"""
 
 
-def store_threads(rows: Sequence[Row], owners: Owners, *, update: bool) -> list[Verdict]:
+def store_threads(
+    rows: Sequence[ImportRow], owners: ThreadResources, *, update: bool
+) -> list[RowResult]:
     """Insert the threads that are missing, and add them to `owners`.
 
     One that is there keeps what it is, but its last activity is the source's if that is later.
     With `update` title and metadata become the source's.
     """
     first = {row.item.id: row for row in reversed(rows) if isinstance(row.item, ImportedThread)}
-    params = _thread_params(first[thread_id] for thread_id in sorted(first))
+    params = _build_params(first[thread_id] for thread_id in sorted(first))
     made = sql.rows(
         f"""INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata,
             clone_source_id, created_at, updated_at)
         {_INPUT} ON CONFLICT (id) DO NOTHING RETURNING id, resource_id""",
         params,
     )
-    stored: Owners = dict(made)
+    stored: ThreadResources = dict(made)
     owners.update(stored)
     if late := [thread_id for thread_id in first if thread_id not in owners]:
         owners.update(locking.lock_threads(late))  # somebody made them meanwhile
-    updated = _renew(params, update) - stored.keys() if len(stored) < len(first) else set()
-    verdicts = []
+    updated = _update_threads(params, update) - stored.keys() if len(stored) < len(first) else set()
+    results = []
     for row in rows:
         item = cast(ImportedThread, row.item)
         if owners.get(item.id) != item.resource_id:
-            verdicts.append(Verdict(row, "refused", FOREIGN))
+            results.append(RowResult(row, "refused", REASON_OTHER_RESOURCE))
         elif item.id in stored and first[item.id] is row:
-            verdicts.append(Verdict(row, "stored"))
+            results.append(RowResult(row, "stored"))
         else:
-            verdicts.append(Verdict(row, "updated" if item.id in updated else "already there"))
-    return verdicts
+            results.append(RowResult(row, "updated" if item.id in updated else "already there"))
+    return results
 
 
-def _thread_params(rows: Iterable[Row]) -> list[list[object]]:
+def _build_params(rows: Iterable[ImportRow]) -> list[list[object]]:
     known = [(cast(ImportedThread, row.item), row.json or None) for row in rows]
     return [
         [item.id for item, _ in known],
@@ -65,7 +67,7 @@ def _thread_params(rows: Iterable[Row]) -> list[list[object]]:
     ]
 
 
-def _renew(params: Sequence[object], update: bool) -> set[str]:
+def _update_threads(params: Sequence[object], update: bool) -> set[str]:
     """Carry over what is newer in the source. Gives the threads whose content changed."""
     sql.execute(
         f"""UPDATE mastra_memory_thread t SET updated_at = i.updated_at FROM ({_INPUT}) i

@@ -4,13 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 from mastra_memory.content import parts
-from mastra_memory.importers.conversation import Transcript
+from mastra_memory.importers.conversation import ConversationBuilder
 from mastra_memory.importers.records import ImportedMessage, ImportedThread
 from tests.support.factories import moment
 
 
-def transcript() -> Transcript:
-    return Transcript("t1", "alice", moment(100), "here")
+def builder() -> ConversationBuilder:
+    return ConversationBuilder("t1", "alice", moment(100), "here")
 
 
 def text(words: str) -> list[dict[str, Any]]:
@@ -21,25 +21,25 @@ def call(call_id: str, tool: str) -> list[dict[str, Any]]:
     return [parts.tool_invocation(call_id, tool, {})]
 
 
-def messages(made: Transcript) -> list[ImportedMessage]:
-    return [item for item in made.items() if isinstance(item, ImportedMessage)]
+def messages(made: ConversationBuilder) -> list[ImportedMessage]:
+    return [item for item in made.build_items() if isinstance(item, ImportedMessage)]
 
 
 def test_items__the_thread_comes_first_and_ids_are_the_same_every_time() -> None:
-    made, again = transcript(), transcript()
+    made, again = builder(), builder()
     for each in (made, again):
-        each.add("a", "user", text("x"))
-    assert isinstance(next(made.items()), ImportedThread)
+        each.add_message("a", "user", text("x"))
+    assert isinstance(next(made.build_items()), ImportedThread)
     assert messages(made) == messages(again)
     assert len({message.id for message in messages(made)}) == 1
 
 
 def test_add__times_only_grow() -> None:
-    made = transcript()
-    made.add("a", "user", text("1"))
-    made.add("b", "user", text("2"), moment=moment(300))
-    made.add("c", "user", text("3"), moment=moment(200))
-    made.add("d", "user", text("4"))
+    made = builder()
+    made.add_message("a", "user", text("1"))
+    made.add_message("b", "user", text("2"), moment=moment(300))
+    made.add_message("c", "user", text("3"), moment=moment(200))
+    made.add_message("d", "user", text("4"))
     tick = timedelta(milliseconds=1)
     assert [message.created_at for message in messages(made)] == [
         moment(100),
@@ -47,29 +47,29 @@ def test_add__times_only_grow() -> None:
         moment(300),
         moment(300) + tick,
     ]
-    thread = next(made.items(updated_at=moment(150)))
+    thread = next(made.build_items(updated_at=moment(150)))
     assert isinstance(thread, ImportedThread)
     assert (thread.created_at, thread.updated_at) == (moment(100), moment(300) + tick)
 
 
 def test_answer__by_id_then_by_tool_then_the_newest_open_call() -> None:
-    made = transcript()
-    made.add("a", "assistant", [*call("1", "f.x"), *call("2", "g"), *call("3", "f.y")])
-    assert made.answer("by id", call_id="1")
-    assert made.answer("by tool", tool="f")
-    assert made.answer("the last open one")
-    assert not made.answer("nobody's", call_id="9")
-    assert not made.answer("nobody's", tool="h")
+    made = builder()
+    made.add_message("a", "assistant", [*call("1", "f.x"), *call("2", "g"), *call("3", "f.y")])
+    assert made.add_tool_result("by id", call_id="1")
+    assert made.add_tool_result("by tool", tool="f")
+    assert made.add_tool_result("the last open one")
+    assert not made.add_tool_result("nobody's", call_id="9")
+    assert not made.add_tool_result("nobody's", tool="h")
     found = [part["toolInvocation"]["result"] for part in messages(made)[0].content["parts"]]
     assert found == ["by id", "the last open one", "by tool"]
 
 
 def test_answer__further_results_make_a_list_and_further_parts_join() -> None:
-    made = transcript()
-    made.add("a", "assistant", call("1", "draw"))
+    made = builder()
+    made.add_message("a", "assistant", call("1", "draw"))
     picture = {"type": "image", "image": "x"}
-    made.answer("one", tool="draw", further=[picture])
-    made.answer("two", tool="draw", failed=True)
+    made.add_tool_result("one", tool="draw", further=[picture])
+    made.add_tool_result("two", tool="draw", failed=True)
     invocation, joined = messages(made)[0].content["parts"]
     assert invocation["toolInvocation"]["result"] == ["one", "two"]
     assert invocation["toolInvocation"]["isError"] is True

@@ -13,26 +13,27 @@ def reading_threads() -> list[threading.Thread]:
 
 
 @pytest.mark.parametrize(
-    "number", [0, 1, prefetch.CHUNK, prefetch.CHUNK * prefetch.WAITING * 3 + 1]
+    "number",
+    [0, 1, prefetch.CHUNK_ITEMS, prefetch.CHUNK_ITEMS * prefetch.MAX_WAITING_CHUNKS * 3 + 1],
 )
 def test_read_ahead__everything_in_order(number: int) -> None:
-    assert list(prefetch.read_ahead(range(number))) == list(range(number))
+    assert list(prefetch.prefetch_items(range(number))) == list(range(number))
 
 
 def test_read_ahead__a_failure_comes_after_what_was_whole() -> None:
     def failing() -> Iterator[int]:
-        yield from range(prefetch.CHUNK)
+        yield from range(prefetch.CHUNK_ITEMS)
         raise ValueError("torn")
 
     seen: list[int] = []
     with pytest.raises(ValueError, match="torn"):
-        for number in prefetch.read_ahead(failing()):
+        for number in prefetch.prefetch_items(failing()):
             seen.append(number)
-    assert seen == list(range(prefetch.CHUNK))
+    assert seen == list(range(prefetch.CHUNK_ITEMS))
 
 
 def test_read_ahead__leaving_off_ends_the_thread() -> None:
-    endless = prefetch.read_ahead(iter(int, 1))
+    endless = prefetch.prefetch_items(iter(int, 1))
     next(endless)
     assert reading_threads()
     endless.close()
@@ -47,8 +48,8 @@ def test_read_ahead__does_not_run_far_ahead() -> None:
             made.append(number)
             yield number
 
-    reader = prefetch.read_ahead(counting())
+    reader = prefetch.prefetch_items(counting())
     next(reader)
     threading.Event().wait(0.2)
-    assert len(made) <= prefetch.CHUNK * (prefetch.WAITING + 2)
+    assert len(made) <= prefetch.CHUNK_ITEMS * (prefetch.MAX_WAITING_CHUNKS + 2)
     reader.close()

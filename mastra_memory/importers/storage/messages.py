@@ -9,10 +9,10 @@ from mastra_memory import conf, signals
 from mastra_memory.content import parts
 from mastra_memory.db import sql
 from mastra_memory.importers.records import ImportedMessage
-from mastra_memory.importers.storing_threads import NO_THREAD, Owners
-from mastra_memory.importers.validation import Row, Verdict
+from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadResources
+from mastra_memory.importers.validation import ImportRow, RowResult
 
-TAKEN = "its id is the id of another thread's message"
+REASON_OTHER_THREAD = "its id is the id of another thread's message"
 
 _TABLE = """CREATE TEMPORARY TABLE IF NOT EXISTS mastra_import (place integer, id text,
     thread_id text, resource_id text, role text, type text, signal text, content jsonb, text text,
@@ -34,13 +34,15 @@ _TAKEN = """SELECT DISTINCT i.id FROM mastra_import i JOIN mastra_memory_message
     WHERE m.thread_id <> i.thread_id"""
 
 
-def store_messages(rows: Sequence[Row], owners: Owners, *, update: bool) -> list[Verdict]:
+def store_messages(
+    rows: Sequence[ImportRow], owners: ThreadResources, *, update: bool
+) -> list[RowResult]:
     """Insert the messages that are missing, in order.
 
     One that is there stays; with `update` it gets the source's content, unless it was edited here.
     """
     fit = [row for row in rows if _has_thread(row, owners)]
-    _copy(fit)
+    _copy_rows(fit)
     language = conf.app_settings().SEARCH_LANGUAGE
     stored = {message_id for (message_id,) in sql.rows(_INSERT, [language])}
     updated, taken = set(), set()
@@ -48,16 +50,16 @@ def store_messages(rows: Sequence[Row], owners: Owners, *, update: bool) -> list
         taken = {message_id for (message_id,) in sql.rows(_TAKEN)}
         if update:
             updated = {message_id for (message_id,) in sql.rows(_UPDATE, [language])} - stored
-    _tell(fit, stored | updated)
-    return _verdicts(rows, owners, stored, updated, taken)
+    _send_saved_signal(fit, stored | updated)
+    return _build_results(rows, owners, stored, updated, taken)
 
 
-def _has_thread(row: Row, owners: Owners) -> bool:
+def _has_thread(row: ImportRow, owners: ThreadResources) -> bool:
     item = cast(ImportedMessage, row.item)
     return owners.get(item.thread_id) == item.resource_id
 
 
-def _copy(rows: Sequence[Row]) -> None:
+def _copy_rows(rows: Sequence[ImportRow]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_TABLE)
         cursor.execute("TRUNCATE mastra_import")  # there may be an outer transaction
@@ -83,7 +85,7 @@ def _copy(rows: Sequence[Row]) -> None:
                 )
 
 
-def _tell(rows: Sequence[Row], changed: set[str]) -> None:
+def _send_saved_signal(rows: Sequence[ImportRow], changed: set[str]) -> None:
     if changed:
         items = (cast(ImportedMessage, row.item) for row in rows)
         threads = {item.thread_id for item in items if item.id in changed}
@@ -92,24 +94,24 @@ def _tell(rows: Sequence[Row], changed: set[str]) -> None:
         )
 
 
-def _verdicts(
-    rows: Sequence[Row],
-    owners: Owners,
+def _build_results(
+    rows: Sequence[ImportRow],
+    owners: ThreadResources,
     stored: set[str],
     updated: set[str],
     taken: set[str],
-) -> list[Verdict]:
+) -> list[RowResult]:
     fresh = set(stored)
-    verdicts = []
+    results = []
     for row in rows:
         item = cast(ImportedMessage, row.item)
         if not _has_thread(row, owners):
-            verdicts.append(Verdict(row, "refused", NO_THREAD))
+            results.append(RowResult(row, "refused", REASON_NO_THREAD))
         elif item.id in fresh:
             fresh.discard(item.id)  # of an id that comes twice the first one is stored
-            verdicts.append(Verdict(row, "stored"))
+            results.append(RowResult(row, "stored"))
         elif item.id in taken:
-            verdicts.append(Verdict(row, "refused", TAKEN))
+            results.append(RowResult(row, "refused", REASON_OTHER_THREAD))
         else:
-            verdicts.append(Verdict(row, "updated" if item.id in updated else "already there"))
-    return verdicts
+            results.append(RowResult(row, "updated" if item.id in updated else "already there"))
+    return results

@@ -23,7 +23,7 @@ class Trickle:
 
 
 def cut(data: bytes, size: int = 1 << 20) -> list[tuple[bytes, str]]:
-    return [(raw.data, raw.fault) for raw in json_stream.split(Trickle(data, size))]
+    return [(raw.data, raw.fault) for raw in json_stream.split_records(Trickle(data, size))]
 
 
 BREAKS_OFF = "the file breaks off in the middle"
@@ -88,14 +88,14 @@ def test_split__packed_stream_that_breaks_off_gives_what_is_whole() -> None:
     lines = b"".join(b'{"n":%d,"text":"%s"}\n' % (n, b"x" * 50) for n in range(50_000))
     packed = gzip.compress(lines, compresslevel=1)
     stream = gzip.GzipFile(fileobj=io.BytesIO(packed[: len(packed) // 2]))
-    *whole, last = json_stream.split(stream)
+    *whole, last = json_stream.split_records(stream)
     assert len(whole) > 1000
     assert not any(raw.fault for raw in whole)
     assert "cannot be read further" in last.fault
 
 
 def test_split__what_is_not_packed_as_it_says_is_one_fault() -> None:
-    (raw,) = json_stream.split(gzip.GzipFile(fileobj=io.BytesIO(b'[{"a":1}]')))
+    (raw,) = json_stream.split_records(gzip.GzipFile(fileobj=io.BytesIO(b'[{"a":1}]')))
     assert "cannot be read further: Not a gzipped file" in raw.fault
 
 
@@ -109,7 +109,7 @@ def test_split__utf_16_is_refused_in_words() -> None:
 def test_split__a_record_beyond_the_limit_is_refused_and_the_next_one_comes(
     head: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_stream, "LONGEST", 1000)
+    monkeypatch.setattr(json_stream, "MAX_RECORD_BYTES", 1000)
     huge = b'{"a":"' + b"x" * 5000 + b'"}'
     separator = b"," if head else b"\n"
     records = cut(head + b'{"b":1}' + separator + huge + separator + b'{"c":2}', size=100)
@@ -118,7 +118,7 @@ def test_split__a_record_beyond_the_limit_is_refused_and_the_next_one_comes(
 
 
 def test_split__line_numbers_are_those_of_the_file() -> None:
-    raws = json_stream.split(io.BytesIO(b'{"a":1}\n\n\n{"b":2}\n'))
+    raws = json_stream.split_records(io.BytesIO(b'{"a":1}\n\n\n{"b":2}\n'))
     assert [raw.number for raw in raws] == [1, 4]
 
 
