@@ -88,7 +88,7 @@ def check_metric(**_: Any) -> list[checks.CheckMessage]:
     if conf.unreadable():
         return []
     try:
-        VectorIndex.of("", 1)
+        VectorIndex.for_model("", 1)
     except InvalidInput as error:
         return [checks.Error(str(error), id="mastra_memory.E003")]
     return []
@@ -171,7 +171,7 @@ def extension_faults(
 
 def _check_lengths() -> list[checks.CheckMessage]:
     """Whether the embedder's vectors are as long as those that are stored of it."""
-    stored = stats.lengths()
+    stored = stats.list_dimensions()
     model = conf.app_settings().EMBEDDER
     if not stored:
         return []
@@ -212,8 +212,8 @@ def _check_index() -> list[checks.CheckMessage]:
     """Whether many vectors of the embedder are stored without an index."""
     known = conf.app_settings()
     found: list[checks.CheckMessage] = []
-    for dimensions in stats.lengths().get(known.EMBEDDER, []):
-        index = VectorIndex.of(known.EMBEDDER, dimensions)
+    for dimensions in stats.list_dimensions().get(known.EMBEDDER, []):
+        index = VectorIndex.for_model(known.EMBEDDER, dimensions)
         if index.kind is None or index.is_ready():
             continue
         counted = sql.row(

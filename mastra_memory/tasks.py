@@ -67,7 +67,7 @@ def embed_pending() -> int:
 @_limited
 def write_words() -> int:
     """Write the searchable words of what was saved in bulk. Returns how many messages it were."""
-    done = tsvector.write_pending(limit=WORDS_AT_A_TIME)
+    done = tsvector.index_pending_words(limit=WORDS_AT_A_TIME)
     if done == WORDS_AT_A_TIME:
         enqueue(write_words)
     return done
@@ -90,7 +90,7 @@ def resume() -> None:
     Cheap where there is none. Run it every few seconds: together with `leases.LEASE_SECONDS` the
     interval decides how soon another worker takes over.
     """
-    if queue.is_any_due():
+    if queue.has_due_requests():
         enqueue(embed_pending)
     _enqueue_titles_and_exports()
 
@@ -106,7 +106,7 @@ def _enqueue_titles_and_exports() -> None:
 @_limited
 def catch_up() -> None:
     """Ask for all work that the rows say is due, whatever became of the tasks for it."""
-    queue.give_up_lost()
+    queue.fail_expired()
     enqueue(embed_pending)
     enqueue(write_words)
     _enqueue_titles_and_exports()

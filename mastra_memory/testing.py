@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from mastra_memory import llm
 from mastra_memory.embedding import embedder
-from mastra_memory.embedding.embedder import Embedded, Vector
+from mastra_memory.embedding.embedder import Embeddings, Vector
 from mastra_memory.exceptions import MastraMemoryError, ProviderRefused
 
 Answer = str | BaseException | Callable[[llm.Request], Any]
@@ -101,13 +101,13 @@ class FakeEmbedder:
         """What was embedded to find something."""
         self._block = ExitStack()
 
-    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
         """Vectors of the texts."""
         if self.error is not None:
             raise self.error
         (self.queries if query else self.texts).extend(texts)
         vectors = [self.known.get(text) or self._of_words(text) for text in texts]
-        return Embedded(vectors, self.tokens_each * len(texts))
+        return Embeddings(vectors, self.tokens_each * len(texts))
 
     def _of_words(self, text: str) -> list[float]:
         vector = [0.0] * self.dimensions
@@ -117,7 +117,7 @@ class FakeEmbedder:
         return [part / length for part in vector]
 
     def __enter__(self) -> Self:
-        self._block.enter_context(embedder.use(self))
+        self._block.enter_context(embedder.override_embedder(self))
         return self
 
     def __exit__(

@@ -83,7 +83,7 @@ def embed(dimensions: int, *, again: bool = False) -> None:
     memory = Memory(options={"semanticRecall": True})
     memory.save_messages(some_messages(make_thread("alice", "t"), 2))
     if again:
-        queue.ask(conf.app_settings().EMBEDDER, again=True)
+        queue.enqueue(conf.app_settings().EMBEDDER, again=True)
     with FakeEmbedder(dimensions=dimensions):
         indexing.embed_pending(seconds=60)
 

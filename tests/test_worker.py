@@ -87,7 +87,7 @@ def test_worker__killed_in_the_middle_and_started_again_embeds_all_and_none_twic
     assert 500 <= len(stored) < MESSAGES
     with worker(env):
         hint(env)
-        wait_until(lambda: EmbeddingRequest.objects.count() <= 2 * indexing.BATCH)
+        wait_until(lambda: EmbeddingRequest.objects.count() <= 2 * indexing.BATCH_SIZE)
         # What the killed process had taken is free again once its time is over.
         time.sleep(leases.LEASE_SECONDS)
         call_command("mastra_catch_up", verbosity=0)
@@ -95,7 +95,7 @@ def test_worker__killed_in_the_middle_and_started_again_embeds_all_and_none_twic
     embedded = log.read_text().splitlines()
     assert len(embedded) >= MESSAGES
     lost = set(embedded[:written]) - stored
-    assert len(lost) <= 2 * indexing.BATCH
+    assert len(lost) <= 2 * indexing.BATCH_SIZE
     found = MessageEmbedding.objects.filter(model=MODEL).values_list("message_id", flat=True)
     assert set(found) == {message["id"] for message in batch}
     # The one thing made a second time is what died with the worker before it was stored.

@@ -128,7 +128,7 @@ def _measure_contexts() -> Results:
     loading.clear()
     loading.load([("long", LONG_THREAD_MESSAGES)], per_thread=LONG_THREAD_MESSAGES)
     rows = measure("no index")
-    index = VectorIndex.of("local/wordllama", 256)
+    index = VectorIndex.for_model("local/wordllama", 256)
     index.build()
     rows |= measure("index")
     index.drop()  # loading the next messages is slow with an index
@@ -143,7 +143,7 @@ def _measure_large_database(parts: list[str]) -> Results:
 
     loading.clear()
     total = loading.load([*LARGE_RESOURCES, *SMALL_RESOURCES])
-    index = VectorIndex.of("local/wordllama", 256)
+    index = VectorIndex.for_model("local/wordllama", 256)
     results: Results = {}
     if "indexing" in parts:
         results["indexed_per_second"] = {"without_index": embedding_rate.measure(EMBEDDED_MESSAGES)}
@@ -198,7 +198,7 @@ def _compare_at_size(size: int, kit: Path, var_dir: Path, scratch: Path) -> Resu
     mastra.write_input(folder, resource_sizes)
     mastra_rate = mastra.fill(kit, folder, var_dir)
     mastra_latency, mastra_matches = mastra.measure(kit, folder, var_dir)
-    index = VectorIndex.of("local/wordllama", 256)
+    index = VectorIndex.for_model("local/wordllama", 256)
     index.drop()
     loading.clear()
     loading.load(resource_sizes)

@@ -40,7 +40,7 @@ def measure(count: int) -> float:
     for process in processes:
         process.join()
     seconds = time.perf_counter() - started
-    assert not queue.models_due()
+    assert not queue.list_due_models()
     return round(count / seconds, 1)
 
 

@@ -11,7 +11,7 @@ from mastra_memory.embedding import embedder
 from mastra_memory.memory import Memory
 from mastra_memory.search import vector
 from mastra_memory.search.scope import SearchScope
-from mastra_memory.search.vector import Meaning
+from mastra_memory.search.vector import VectorQuery
 
 WARM_UP_CALLS, MEASURED_CALLS = 20, 200
 RECALL: Mapping[str, Any] = {"semanticRecall": {"topK": 4, "messageRange": 1}}
@@ -119,9 +119,12 @@ def measure_index_recall(resources: Sequence[str], *, limit: int = 10) -> float:
     for number in range(MEASURED_CALLS // 2):
         embedded = embedder.embed_query(model, [corpus.generate_question(number)])
         scope = SearchScope(resource_id=resources[number % len(resources)])
-        query = Meaning(model=model, vectors=embedded.vectors, scope=scope)
+        query = VectorQuery(model=model, vectors=embedded.vectors, scope=scope)
         exact, indexed = (
-            {match.id for match in vector.find_by_meaning(query, limit=limit, use_index=use_index)}
+            {
+                match.id
+                for match in vector.find_by_similarity(query, limit=limit, use_index=use_index)
+            }
             for use_index in (False, True)
         )
         shares.append(len(exact & indexed) / len(exact))

@@ -28,7 +28,7 @@ def load(conversations: Sequence[Conversation]) -> None:
             memory.save_messages(messages)
     while indexing.embed_pending(seconds=60)[1]:
         pass
-    for backlog in stats.backlog():
+    for backlog in stats.list_backlogs():
         raise servers.ServerError(
             f"{backlog.model} did not embed every message: {backlog.last_error}"
         )

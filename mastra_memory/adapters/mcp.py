@@ -17,7 +17,7 @@ from mastra_memory.content import parts
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.memory import Memory
-from mastra_memory.search.engine import Kind
+from mastra_memory.search.engine import SearchType
 from mastra_memory.types import SearchHit, StoredMessage
 
 ACCESS_ALL = "mastra_memory.access_all_resources"
@@ -113,7 +113,7 @@ class Tools:
 
         Searches all conversations, or only the one with `thread_id`.
         """
-        kind: Kind = "text" if self.memory.options.semantic_recall is None else "hybrid"
+        kind: SearchType = "text" if self.memory.options.semantic_recall is None else "hybrid"
         found = self.memory.search(
             query,
             resource_id=self.caller.owner(resource_id),

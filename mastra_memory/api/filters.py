@@ -51,7 +51,7 @@ class ThreadFilter(filters.FilterSet):
         fields: list[str] = []
 
     def with_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
-        tsvector.write_pending()
+        tsvector.index_pending_words()
         matching = Message.objects.matching(words, conf.app_settings().SEARCH_LANGUAGE)
         return threads.filter(Exists(matching.filter(thread_id=OuterRef("pk"))))
 

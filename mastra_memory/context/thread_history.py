@@ -12,7 +12,7 @@ from mastra_memory.exceptions import AccessDenied, MastraMemoryError
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.options import MemoryOptions
 from mastra_memory.recall import matches, recent, tool_pairs, window
-from mastra_memory.recall.recent import Cursor
+from mastra_memory.recall.recent import TokenLimitCursor
 from mastra_memory.types import StoredMessage
 
 logger = logging.getLogger(__name__)
@@ -70,12 +70,12 @@ class ThreadState:
         except ValueError:
             return None
 
-    def cursor(self, options: MemoryOptions) -> Cursor | None:
+    def cursor(self, options: MemoryOptions) -> TokenLimitCursor | None:
         """Up to where the history was left out before, under the same limits."""
         if options.message_history is None or self.cursor_json is None:
             return None
         kept = {recent.CURSOR_KEY: json_text.loads(self.cursor_json)}
-        return Cursor.read(kept, options.message_history)
+        return TokenLimitCursor.read(kept, options.message_history)
 
 
 def read_history(
@@ -90,29 +90,29 @@ def read_history(
     if record is not None:
         since = head.observed_until(record)
         known = {*without, *(record.observed_message_ids or ())}
-        return recent.read_newest(head.thread_id, None, since=since, without=known)[::-1]
+        return recent.list_newest(head.thread_id, None, since=since, without=known)[::-1]
     if options.history_off:
         return []
     if options.message_history is None:
         count = int(options.last_messages)
-        return recent.last_messages(head.thread_id, count, without=without)
+        return recent.list_last_messages(head.thread_id, count, without=without)
     return _within(options, head, without)
 
 
 def recall_messages(options: MemoryOptions, head: ThreadState, query: str) -> list[StoredMessage]:
     """What means the same as the query, with its neighbours; a failing search finds nothing."""
     by_resource = matches.spans_threads(options)
-    if not matches.will_search(options, query) or not (head.exists or by_resource):
+    if not matches.needs_search(options, query) or not (head.exists or by_resource):
         return []
     try:
-        hits = matches.find_hits(
+        hits = matches.find_matches(
             options, query, thread_id=head.thread_id, resource_id=head.resource_id
         )
     except MastraMemoryError as error:
         logger.warning("Nothing could be recalled (%s)", type(error).__name__)
         return []
     found = window.read_windows(hits.windows, resource_id=head.resource_id)
-    return tool_pairs.complete(found, resource_id=head.resource_id)
+    return tool_pairs.complete_tool_pairs(found, resource_id=head.resource_id)
 
 
 def _within(
@@ -129,13 +129,13 @@ def _within(
         "cursor": head.cursor(options),
         "without": without,
     }
-    whole = recent.within(head.thread_id, limits.max_tokens, **choices)
+    whole = recent.fit_into_tokens(head.thread_id, limits.max_tokens, **choices)
     if whole.left_out is None:
         return list(whole.messages)
     wanted = limits.max_tokens - limits.at_max_remove_tokens
-    trimmed = recent.within(head.thread_id, wanted, **choices)
+    trimmed = recent.fit_into_tokens(head.thread_id, wanted, **choices)
     if trimmed.left_out is not None and not options.read_only:
-        Cursor.at(trimmed.left_out, limits).save(head.thread_id)
+        TokenLimitCursor.at(trimmed.left_out, limits).save(head.thread_id)
     return list(trimmed.messages)
 
 

@@ -54,7 +54,7 @@ def _tail(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
     if not any(tool_calls.lone_results(row["role"], row["content"]) for row in rows):
         return []
     ids = [row["id"] for row in rows]
-    found = recent.read_newest(thread_id, MAX_LOOKBACK_MESSAGES, without=ids)
+    found = recent.list_newest(thread_id, MAX_LOOKBACK_MESSAGES, without=ids)
     return [build_row(one, one.thread_id, one.resource_id, one.role) for one in reversed(found)]
 
 

@@ -25,7 +25,7 @@ Vector = Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class Embeddings:
     """Vectors in the order of their texts, all of one length."""
 
     vectors: Sequence[Vector]
@@ -49,30 +49,30 @@ class Embedder(Protocol):
     is_local: bool
     """Whether it runs on this machine, costs nothing and needs no network."""
 
-    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
         """Vectors of the texts; some models treat a query differently from a passage."""
         ...
 
 
 # Each is imported when first asked: a process that embeds nothing loads no model's library.
-_MAKERS = {
-    "local/": "mastra_memory.embedding.wordllama.make",
-    "fastembed/": "mastra_memory.embedding.local_models.make_fastembed",
-    "sentence-transformers/": "mastra_memory.embedding.local_models.make_sentence_transformer",
+_LOCAL_FACTORIES = {
+    "local/": "mastra_memory.embedding.wordllama.create_embedder",
+    "fastembed/": "mastra_memory.embedding.local_models.create_fastembed",
+    "sentence-transformers/": "mastra_memory.embedding.local_models.create_sentence_transformer",
 }
-_REMOTE = "mastra_memory.embedding.provider.make"
+_PROVIDER_FACTORY = "mastra_memory.embedding.provider.create_embedder"
 
-RETRY_AFTER = (0.2, 1.0)
+RETRY_DELAYS_SECONDS = (0.2, 1.0)
 """Seconds before another attempt when a provider is unavailable."""
-CACHED_QUERIES = 1_000
-LARGEST_SQUARE = 3.4e38
+MAX_CACHED_QUERIES = 1_000
+MAX_SQUARED_NORM = 3.4e38
 """The database keeps vectors in single precision; their lengths are compared squared."""
 MAX_DIMENSIONS = 16_000
 
 _lock = threading.Lock()
-_made: dict[str, Embedder] = {}
-_stand_ins: list[Embedder] = []
-_queries: OrderedDict[tuple[str, bytes], Embedded] = OrderedDict()
+_embedders: dict[str, Embedder] = {}
+_overrides: list[Embedder] = []
+_query_cache: OrderedDict[tuple[str, bytes], Embeddings] = OrderedDict()
 
 
 def get_embedder(model: str) -> Embedder:
@@ -81,28 +81,31 @@ def get_embedder(model: str) -> Embedder:
     `provider/model`, or the dotted path of a class or a function of your own. Raises
     `InvalidInput` for a name that cannot be one, `ProviderRefused` where it cannot be loaded.
     """
-    if _stand_ins:
-        return _stand_ins[-1]
+    if _overrides:
+        return _overrides[-1]
     with _lock:
-        if model not in _made:
+        if model not in _embedders:
             try:
-                _made[model] = _make(model)
+                _embedders[model] = _create_embedder(model)
             except MastraMemoryError:
                 raise
             except Exception as error:
                 raise ProviderRefused(f"{model} cannot be loaded: {error}") from error
-        return _made[model]
+        return _embedders[model]
 
 
-def _make(model: str) -> Embedder:
+def _create_embedder(model: str) -> Embedder:
     if "/" not in model:
-        return _custom(model)
-    maker = next((path for prefix, path in _MAKERS.items() if model.startswith(prefix)), _REMOTE)
+        return _import_custom_embedder(model)
+    maker = next(
+        (path for prefix, path in _LOCAL_FACTORIES.items() if model.startswith(prefix)),
+        _PROVIDER_FACTORY,
+    )
     made: Embedder = import_string(maker)(model)
     return made
 
 
-def _custom(path: str) -> Embedder:
+def _import_custom_embedder(path: str) -> Embedder:
     try:
         found = import_string(path)
     except ImportError as error:
@@ -122,9 +125,9 @@ class FunctionEmbedder:
     batch_size: int = 64
     is_local: bool = True
 
-    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
         """Vectors of the texts."""
-        return Embedded(self.function(list(texts)))
+        return Embeddings(self.function(list(texts)))
 
 
 def embed_passages(
@@ -132,7 +135,7 @@ def embed_passages(
     texts: Sequence[str],
     *,
     timeout: float | None = None,
-) -> Embedded:
+) -> Embeddings:
     """Vectors of any number of texts, in batches; tries again where that may help.
 
     With `timeout` there is one attempt that may take so long. Raises `ProviderUnavailable` and
@@ -143,37 +146,37 @@ def embed_passages(
     tokens = 0
     for start in range(0, len(texts), embedder.batch_size):
         batch = texts[start : start + embedder.batch_size]
-        made = _embed(embedder, model, batch, query=False, timeout=timeout)
+        made = _embed_with_retries(embedder, model, batch, query=False, timeout=timeout)
         vectors += list(made.vectors)
         tokens += made.tokens
-    return Embedded(vectors, tokens)
+    return Embeddings(vectors, tokens)
 
 
-def embed_query(model: str, texts: Sequence[str]) -> Embedded:
+def embed_query(model: str, texts: Sequence[str]) -> Embeddings:
     """Vectors of the passages of a query; asked again they cost nothing.
 
     Raises `ProviderUnavailable` and `ProviderRefused`.
     """
     key = (model, hashlib.sha256("\0".join(texts).encode()).digest())
     with _lock:
-        if key in _queries:
-            _queries.move_to_end(key)
-            return Embedded(_queries[key].vectors)
-    made = _embed(get_embedder(model), model, texts, query=True, timeout=None)
+        if key in _query_cache:
+            _query_cache.move_to_end(key)
+            return Embeddings(_query_cache[key].vectors)
+    made = _embed_with_retries(get_embedder(model), model, texts, query=True, timeout=None)
     with _lock:
-        _queries[key] = made
-        if len(_queries) > CACHED_QUERIES:
-            _queries.popitem(last=False)
+        _query_cache[key] = made
+        if len(_query_cache) > MAX_CACHED_QUERIES:
+            _query_cache.popitem(last=False)
     return made
 
 
-def _embed(
+def _embed_with_retries(
     embedder: Embedder, model: str, texts: Sequence[str], *, query: bool, timeout: float | None
-) -> Embedded:
+) -> Embeddings:
     limit = conf.app_settings().EMBEDDER_TIMEOUT if timeout is None else timeout
-    for pause in (*(RETRY_AFTER if timeout is None else ()), None):
+    for pause in (*(RETRY_DELAYS_SECONDS if timeout is None else ()), None):
         try:
-            return _ask(embedder, model, texts, query, limit)
+            return _call_embedder(embedder, model, texts, query, limit)
         except ProviderUnavailable:
             if pause is None:
                 raise
@@ -181,13 +184,13 @@ def _embed(
     raise AssertionError("unreachable")
 
 
-def _ask(
+def _call_embedder(
     embedder: Embedder, model: str, texts: Sequence[str], query: bool, timeout: float
-) -> Embedded:
+) -> Embeddings:
     """What it answers. Whatever goes wrong in it is an error of the port's: it may be anybody's."""
     try:
         made = embedder.embed(texts, query=query, timeout=timeout)
-        _check(model, made, len(texts))
+        _check_embeddings(model, made, len(texts))
     except MastraMemoryError:
         raise
     except OSError as error:
@@ -197,7 +200,7 @@ def _ask(
     return made
 
 
-def _check(model: str, made: Embedded, expected: int) -> None:
+def _check_embeddings(model: str, made: Embeddings, expected: int) -> None:
     lengths = {len(vector) for vector in made.vectors}
     if len(made.vectors) != expected or len(lengths) != 1 or 0 in lengths:
         raise ProviderRefused(
@@ -206,39 +209,41 @@ def _check(model: str, made: Embedded, expected: int) -> None:
         )
     if max(lengths) > MAX_DIMENSIONS:
         raise ProviderRefused(f"{model} answered more than {MAX_DIMENSIONS} dimensions")
-    if not all(square(vector) < LARGEST_SQUARE for vector in made.vectors):
+    if not all(compute_squared_norm(vector) < MAX_SQUARED_NORM for vector in made.vectors):
         raise ProviderRefused(f"{model} answered numbers that are too large, or none at all")
 
 
-def square(vector: Vector) -> float:
+def compute_squared_norm(vector: Vector) -> float:
     """The square of the vector's length; 0 for one that points nowhere."""
     dot = getattr(vector, "dot", None)  # an array of numpy, which we do not import
     return float(dot(vector)) if dot else math.fsum(part * part for part in vector)
 
 
-def as_text(vector: Vector) -> str:
+def format_vector(vector: Vector) -> str:
     """The vector as the database reads it."""
-    return orjson.dumps(vector, option=orjson.OPT_SERIALIZE_NUMPY, default=_plain).decode()
+    return orjson.dumps(
+        vector, option=orjson.OPT_SERIALIZE_NUMPY, default=_convert_to_json_type
+    ).decode()
 
 
-def _plain(value: Any) -> Any:
+def _convert_to_json_type(value: Any) -> Any:
     """What is no plain number or list yet: an array of another library, one out of a table."""
     return value.tolist() if hasattr(value, "tolist") else float(value)
 
 
 @contextmanager
-def use(embedder: Embedder) -> Iterator[None]:
+def override_embedder(embedder: Embedder) -> Iterator[None]:
     """Have `embedder` make all vectors in this process meanwhile, whatever name is asked."""
-    _stand_ins.append(embedder)
-    forget_queries()
+    _overrides.append(embedder)
+    clear_query_cache()
     try:
         yield
     finally:
-        _stand_ins.remove(embedder)
-        forget_queries()
+        _overrides.remove(embedder)
+        clear_query_cache()
 
 
-def forget_queries(**_: Any) -> None:
+def clear_query_cache(**_: Any) -> None:
     """Empty the cache of query vectors."""
     with _lock:
-        _queries.clear()
+        _query_cache.clear()

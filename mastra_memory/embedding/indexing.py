@@ -16,26 +16,26 @@ from mastra_memory.db import leases, sql
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.embedding import embedder, passages, queue
 from mastra_memory.embedding.embedder import Vector
-from mastra_memory.embedding.queue import Claimed
+from mastra_memory.embedding.queue import ClaimedMessage
 from mastra_memory.exceptions import MastraMemoryError, ProviderRefused, ProviderUnavailable
 from mastra_memory.llm import usage
 from mastra_memory.models import ModelUsage
 
-BATCH = 256
+BATCH_SIZE = 256
 """Messages taken at a time."""
-CANARY = "hello"
+PROBE_TEXT = "hello"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MessageVectors:
     """The vectors of one message."""
 
-    claimed: Claimed
+    claimed: ClaimedMessage
     vectors: Sequence[Vector]
     tokens: int
 
 
-Refusal = tuple[Claimed, str]
+Refusal = tuple[ClaimedMessage, str]
 
 
 def embed_pending(*, seconds: float) -> tuple[int, bool]:
@@ -46,11 +46,11 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
     """
     done = 0
     give_up = time.monotonic() + seconds
-    for model in queue.models_due():
-        if not _is_loadable(model):
+    for model in queue.list_due_models():
+        if not _check_model_loads(model):
             continue
-        taken = BATCH
-        while taken == BATCH:
+        taken = BATCH_SIZE
+        while taken == BATCH_SIZE:
             if time.monotonic() > give_up:
                 return done, True
             taken, stored = embed_batch(model)
@@ -59,11 +59,11 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
     return done, False
 
 
-def _is_loadable(model: str) -> bool:
+def _check_model_loads(model: str) -> bool:
     try:
         embedder.get_embedder(model)
     except MastraMemoryError as error:
-        queue.put_off(model, str(error))
+        queue.defer_model(model, str(error))
         return False
     return True
 
@@ -71,75 +71,79 @@ def _is_loadable(model: str) -> bool:
 def embed_batch(
     model: str,
     *,
-    limit: int = BATCH,
+    limit: int = BATCH_SIZE,
     scope: sql.Where | None = None,
     timeout: float | None = None,
 ) -> tuple[int, int]:
     """Embed up to `limit` messages. Returns how many were taken, and how many were embedded.
 
-    See `requests.take` for `scope`. Raises `InvalidInput` and `ProviderRefused` for an embedder
-    that cannot be loaded.
+    See `queue.claim_messages` for `scope`. Raises `InvalidInput` and `ProviderRefused` if the
+    embedder cannot be loaded.
     """
     claim = uuid.uuid4()
-    taken = queue.take(model, claim, limit, scope)
+    taken = queue.claim_messages(model, claim, limit, scope)
     if not taken:
         return 0, 0
     message_ids = [one.message_id for one in taken]
     with leases.renewed(lambda: queue.extend_lease(claim, message_ids)):
-        made, refused = _embed(model, taken, timeout)
-    stored = _store(model, claim, made) if made else []
+        made, refused = _embed_with_retries(model, taken, timeout)
+    stored = _store_vectors(model, claim, made) if made else []
     for one, reason in refused:
-        queue.put_back(claim, [one.message_id], reason)
+        queue.mark_failed(claim, [one.message_id], reason)
     if len(stored) + len(refused) < len(taken):
-        queue.release(claim)
+        queue.release_claim(claim)
     _record_usage(model, stored)
     return len(taken), len(stored)
 
 
-def _embed(
-    model: str, taken: Sequence[Claimed], timeout: float | None
-) -> tuple[list[Made], list[Refusal]]:
+def _embed_with_retries(
+    model: str, taken: Sequence[ClaimedMessage], timeout: float | None
+) -> tuple[list[MessageVectors], list[Refusal]]:
     """The vectors of the messages, and those for which there are none, with the reason.
 
     When an embedder refuses a batch but takes a harmless text, the batch is halved until what it
     refuses stands alone.
     """
     limit = embedder.get_embedder(model).passage_bytes
-    cut = [passages.cut(one.text, limit) for one in taken]
+    cut = [passages.split_into_passages(one.text, limit) for one in taken]
     try:
         texts = [passage for found in cut for passage in found]
         made = embedder.embed_passages(model, texts, timeout=timeout)
     except ProviderUnavailable as error:
         return [], [(one, str(error)) for one in taken]
     except ProviderRefused as error:
-        if len(taken) == 1 or not _takes_anything(model, timeout):
+        if len(taken) == 1 or not _accepts_probe_text(model, timeout):
             return [], [(one, str(error)) for one in taken]
         middle = len(taken) // 2
         halves = (taken[:middle], taken[middle:])
-        first, second = (_embed(model, half, timeout) for half in halves)
+        first, second = (_embed_with_retries(model, half, timeout) for half in halves)
         return first[0] + second[0], first[1] + second[1]
     vectors = iter(made.vectors)
     sizes = [sum(map(len, found)) for found in cut]
     return [
-        Made(one, [next(vectors) for _ in found], _share(made.tokens, size, sum(sizes)))
+        MessageVectors(
+            one, [next(vectors) for _ in found], _split_tokens(made.tokens, size, sum(sizes))
+        )
         for one, found, size in zip(taken, cut, sizes, strict=True)
     ], []
 
 
-def _takes_anything(model: str, timeout: float | None) -> bool:
+def _accepts_probe_text(model: str, timeout: float | None) -> bool:
     try:
-        embedder.embed_passages(model, [CANARY], timeout=timeout)
+        embedder.embed_passages(model, [PROBE_TEXT], timeout=timeout)
     except (ProviderRefused, ProviderUnavailable):
         return False
     return True
 
 
-def _share(tokens: int, size: int, whole: int) -> int:
+def _split_tokens(tokens: int, size: int, whole: int) -> int:
     return math.ceil(tokens * size / whole) if whole else 0
 
 
 @retry_conflicts
-def _store(model: str, claim: uuid.UUID, made: Sequence[Made]) -> list[Made]:
+def _store_vectors(
+    model: str, claim: uuid.UUID, made: Sequence[MessageVectors]
+) -> list[MessageVectors]:
     """Replace the vectors and drop the requests that are still ours. Returns which were.
 
     The messages are held meanwhile, so that no text can change between the look and the write; a
@@ -157,10 +161,10 @@ def _store(model: str, claim: uuid.UUID, made: Sequence[Made]) -> list[Made]:
         owners = {cells[0]: cells for cells in found}
         stored = [one for one in made if one.claimed.message_id in owners]
         rows = [
-            (*owners[one.claimed.message_id], place, len(vector), embedder.as_text(vector))
+            (*owners[one.claimed.message_id], place, len(vector), embedder.format_vector(vector))
             for one in stored
             for place, vector in enumerate(one.vectors)
-            if embedder.square(vector) > 0
+            if embedder.compute_squared_norm(vector) > 0
         ]
         if rows:
             sql.execute(_INSERT, [model, *map(list, zip(*rows, strict=True))])
@@ -187,7 +191,7 @@ _INSERT = """
         %s::smallint[], %s::vector[]) AS i"""
 
 
-def _record_usage(model: str, stored: Sequence[Made]) -> None:
+def _record_usage(model: str, stored: Sequence[MessageVectors]) -> None:
     """Note what a provider charged for, thread by thread."""
     spent: dict[str, int] = {}
     for one in stored:

@@ -8,15 +8,15 @@ from typing import Any
 
 from django.utils.module_loading import import_string
 
-from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import ProviderRefused
 
-BYTES_A_TOKEN = 3
+BYTES_PER_TOKEN = 3
 """A token of English is longer, one of Chinese as long: what fits by this count is not cut."""
-FASTEMBED_TOKENS = 512
+DEFAULT_MAX_TOKENS = 512
 
 
-class OnMachine:
+class LibraryEmbedder:
     """A library's model behind the port."""
 
     is_local = True
@@ -28,33 +28,33 @@ class OnMachine:
         passages: Callable[[list[str]], Any],
         queries: Callable[[list[str]], Any],
     ) -> None:
-        self.passage_bytes = tokens * BYTES_A_TOKEN
+        self.passage_bytes = tokens * BYTES_PER_TOKEN
         self._passages = passages
         self._queries = queries
 
-    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
         """Vectors of the texts."""
         made = (self._queries if query else self._passages)(list(texts))
-        return Embedded(list(made))
+        return Embeddings(list(made))
 
 
-def make_fastembed(name: str) -> OnMachine:
+def create_fastembed(name: str) -> LibraryEmbedder:
     """A model of the library fastembed. Raises `ProviderRefused` when it cannot be loaded."""
-    kind = _library("fastembed.TextEmbedding", "fastembed")
-    model = _loaded(name, lambda: kind(name.partition("/")[2]))
-    return OnMachine(FASTEMBED_TOKENS, model.passage_embed, model.query_embed)
+    kind = _import_library("fastembed.TextEmbedding", "fastembed")
+    model = _load_model(name, lambda: kind(name.partition("/")[2]))
+    return LibraryEmbedder(DEFAULT_MAX_TOKENS, model.passage_embed, model.query_embed)
 
 
-def make_sentence_transformer(name: str) -> OnMachine:
+def create_sentence_transformer(name: str) -> LibraryEmbedder:
     """A model of sentence-transformers. Raises `ProviderRefused` when it cannot be loaded."""
-    kind = _library("sentence_transformers.SentenceTransformer", "sentence-transformers")
-    model = _loaded(name, lambda: kind(name.partition("/")[2]))
+    kind = _import_library("sentence_transformers.SentenceTransformer", "sentence-transformers")
+    model = _load_model(name, lambda: kind(name.partition("/")[2]))
     passages = getattr(model, "encode_document", model.encode)  # both since version 5
     queries = getattr(model, "encode_query", model.encode)
-    return OnMachine(model.max_seq_length or FASTEMBED_TOKENS, passages, queries)
+    return LibraryEmbedder(model.max_seq_length or DEFAULT_MAX_TOKENS, passages, queries)
 
 
-def _library(path: str, extra: str) -> Any:
+def _import_library(path: str, extra: str) -> Any:
     try:
         return import_string(path)
     except ImportError as error:
@@ -63,7 +63,7 @@ def _library(path: str, extra: str) -> Any:
         ) from error
 
 
-def _loaded(name: str, load: Callable[[], Any]) -> Any:
+def _load_model(name: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
     except (OSError, ValueError, RuntimeError) as error:

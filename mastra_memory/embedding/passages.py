@@ -14,7 +14,7 @@ _SENTENCE = re.compile(r"[.!?…]+[\"')\]”’»]*\s|[。！？｡]+[」』”�
 _SPACE = re.compile(r"\s")
 
 
-def cut(text: str, limit: int) -> list[str]:
+def split_into_passages(text: str, limit: int) -> list[str]:
     """Passages of at most `limit` bytes of UTF-8; none for a blank text.
 
     Cut between paragraphs, else sentences, else words, and where a word is longer than a passage,
@@ -25,21 +25,21 @@ def cut(text: str, limit: int) -> list[str]:
         return []
     if len(text.encode()) <= limit:
         return [text]
-    found = (passage for passage in map(str.strip, _pieces(text, limit)) if passage)
+    found = (passage for passage in map(str.strip, _iterate_slices(text, limit)) if passage)
     return [passage for passage, _ in zip(found, range(MAX_PASSAGES), strict=False)]
 
 
-def _pieces(text: str, limit: int) -> Iterator[str]:
+def _iterate_slices(text: str, limit: int) -> Iterator[str]:
     at = 0
     while at < len(text):
-        end = at + _fitting(text[at : at + limit], limit)
+        end = at + _count_fitting_characters(text[at : at + limit], limit)
         if end < len(text):
-            end = _border(text, at, end)
+            end = _find_boundary(text, at, end)
         yield text[at:end]
         at = end
 
 
-def _fitting(text: str, limit: int) -> int:
+def _count_fitting_characters(text: str, limit: int) -> int:
     """How many characters of the text fit into `limit` bytes; at least one."""
     raw = text.encode()
     if len(raw) <= limit:
@@ -47,7 +47,7 @@ def _fitting(text: str, limit: int) -> int:
     return max(1, len(raw[:limit].decode(errors="ignore")))
 
 
-def _border(text: str, start: int, end: int) -> int:
+def _find_boundary(text: str, start: int, end: int) -> int:
     """The best place to cut in the second half of what fits."""
     middle = start + (end - start) // 2
     for pattern in (_PARAGRAPH, _SENTENCE, _SPACE):

@@ -8,12 +8,12 @@ from pydantic_ai import exceptions as theirs
 from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, infer_embedding_model
 from pydantic_ai.providers import Provider
 
-from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
 from mastra_memory.llm.provider import may_heal, provider_of
 
 
-def make(name: str) -> "ProviderEmbedder":
+def create_embedder(name: str) -> "ProviderEmbedder":
     """The embedder `provider/model`; nothing is asked of the provider yet."""
     return ProviderEmbedder(name)
 
@@ -29,7 +29,7 @@ class ProviderEmbedder:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
         """Vectors of the texts. Raises `ProviderUnavailable` and `ProviderRefused`."""
         try:
             result = asyncio.run(self._ask(texts, query, timeout))
@@ -40,7 +40,7 @@ class ProviderEmbedder:
             raise kind(f"{self.name}: {error.message}") from error
         except (theirs.UserError, ImportError, ValueError, TypeError) as error:
             raise ProviderRefused(f"{self.name}: {error}") from error
-        return Embedded(result.embeddings, result.usage.input_tokens)
+        return Embeddings(result.embeddings, result.usage.input_tokens)
 
     async def _ask(self, texts: Sequence[str], query: bool, timeout: float) -> EmbeddingResult:
         kind, provider = provider_of(self.name)

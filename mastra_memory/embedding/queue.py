@@ -14,13 +14,14 @@ from mastra_memory.db import sql
 from mastra_memory.db.leases import LEASE_SECONDS
 from mastra_memory.db.locking import retry_conflicts
 
-FIRST_PAUSE, LONGEST_PAUSE = 10.0, 3_600.0
+MIN_RETRY_DELAY_SECONDS = 10.0
+MAX_RETRY_DELAY_SECONDS = 3_600.0
 """Seconds before the next attempt: doubled each time, up to the longest."""
-LOST = "The process that made the vectors ended before it was done."
+LOST_WORKER_ERROR = "The process that made the vectors ended before it was done."
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimedMessage:
     """A message whose vectors this process makes now."""
 
     message_id: str
@@ -29,7 +30,7 @@ class Claimed:
     text_hash: bytes
 
 
-def models_due() -> list[str]:
+def list_due_models() -> list[str]:
     """The models for which something can be taken."""
     found = sql.rows(
         f"""SELECT DISTINCT model FROM mastra_memory_embeddingrequest
@@ -38,7 +39,7 @@ def models_due() -> list[str]:
     return [name for (name,) in found]
 
 
-def is_any_due() -> bool:
+def has_due_requests() -> bool:
     """Return whether there is something to take."""
     found = sql.row(
         f"""SELECT EXISTS (SELECT 1 FROM mastra_memory_embeddingrequest
@@ -47,7 +48,9 @@ def is_any_due() -> bool:
     return bool(found and found[0])
 
 
-def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = None) -> list[Claimed]:
+def claim_messages(
+    model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = None
+) -> list[ClaimedMessage]:
     """Take up to `limit` requests that are due; nobody else takes them until the lease ends.
 
     With `scope` (on `r`) take what is asked for there, due or taken by another, but nothing that
@@ -69,7 +72,7 @@ def take(model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = Non
         RETURNING m.id, m.thread_id, m.text, sha256(convert_to(m.text, 'UTF8'))""",
         [model, *where.params, limit, claim, LEASE_SECONDS],
     )
-    return [Claimed(*cells) for cells in found]
+    return [ClaimedMessage(*cells) for cells in found]
 
 
 def extend_lease(claim: uuid.UUID, message_ids: Sequence[str]) -> int:
@@ -79,19 +82,19 @@ def extend_lease(claim: uuid.UUID, message_ids: Sequence[str]) -> int:
     return sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest
         SET due_at = clock_timestamp() + make_interval(secs => %s)
-        WHERE id IN ({_unlocked(ours)})""",
+        WHERE id IN ({_select_unlocked_ids(ours)})""",
         [LEASE_SECONDS, *ours.params],
     )
 
 
-def _unlocked(where: sql.Where) -> str:
+def _select_unlocked_ids(where: sql.Where) -> str:
     """SQL of the ids of these requests, locked, without those that others have locked."""
     return f"""SELECT id FROM mastra_memory_embeddingrequest WHERE {where}
         ORDER BY id FOR UPDATE SKIP LOCKED"""
 
 
 @retry_conflicts
-def put_back(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
+def mark_failed(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
     """Note a failure; try again later, and after the last attempt only when told to."""
     ours = sql.Where()
     ours.add("claim = %s AND message_id = ANY(%s)", claim, list(message_ids))
@@ -100,17 +103,17 @@ def put_back(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
             due_at = clock_timestamp()
                 + make_interval(secs => least(%s * 2 ^ (greatest(attempts, 1) - 1), %s)),
             failed_at = CASE WHEN attempts >= %s THEN clock_timestamp() END
-        WHERE id IN ({_unlocked(ours)})""",
+        WHERE id IN ({_select_unlocked_ids(ours)})""",
         [
-            *(reason, FIRST_PAUSE, LONGEST_PAUSE),
+            *(reason, MIN_RETRY_DELAY_SECONDS, MAX_RETRY_DELAY_SECONDS),
             *(conf.app_settings().EMBEDDER_ATTEMPTS, *ours.params),
         ],
     )
 
 
 @retry_conflicts
-def put_off(model: str, reason: str) -> None:
-    """Note that nothing of this model can be embedded now; try again later, as `put_back` does."""
+def defer_model(model: str, reason: str) -> None:
+    """Retry the due requests of `model` later, with the delays of `mark_failed`."""
     known = conf.app_settings()
     due = sql.Where()
     due.add(f"model = %s AND failed_at IS NULL AND due_at <= {sql.DUE_BY}", model)
@@ -119,26 +122,33 @@ def put_off(model: str, reason: str) -> None:
             attempts = attempts + 1, due_at = clock_timestamp()
                 + make_interval(secs => least(%s * 2 ^ attempts, %s)),
             failed_at = CASE WHEN attempts + 1 >= %s THEN clock_timestamp() END
-        WHERE id IN ({_unlocked(due)})""",
-        [reason, FIRST_PAUSE, LONGEST_PAUSE, known.EMBEDDER_ATTEMPTS, *due.params],
+        WHERE id IN ({_select_unlocked_ids(due)})""",
+        [
+            reason,
+            MIN_RETRY_DELAY_SECONDS,
+            MAX_RETRY_DELAY_SECONDS,
+            known.EMBEDDER_ATTEMPTS,
+            *due.params,
+        ],
     )
 
 
 @retry_conflicts
-def release(claim: uuid.UUID) -> None:
+def release_claim(claim: uuid.UUID) -> None:
     """Give back what is still taken, for anybody to take in a second."""
     ours = sql.Where()
     ours.add("claim = %s", claim)
     sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest SET claim = NULL,
             attempts = greatest(attempts - 1, 0),
-            due_at = clock_timestamp() + interval '1 second' WHERE id IN ({_unlocked(ours)})""",
+            due_at = clock_timestamp() + interval '1 second'
+        WHERE id IN ({_select_unlocked_ids(ours)})""",
         ours.params,
     )
 
 
 @retry_conflicts
-def give_up_lost() -> int:
+def fail_expired() -> int:
     """Mark what was taken as often as is allowed and never came back. Returns how many."""
     lost = sql.Where()
     attempts = conf.app_settings().EMBEDDER_ATTEMPTS
@@ -146,8 +156,8 @@ def give_up_lost() -> int:
     return sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest SET claim = NULL, failed_at = clock_timestamp(),
             error = CASE WHEN error = '' THEN %s ELSE error END
-        WHERE id IN ({_unlocked(lost)})""",
-        [LOST, *lost.params],
+        WHERE id IN ({_select_unlocked_ids(lost)})""",
+        [LOST_WORKER_ERROR, *lost.params],
     )
 
 
@@ -162,13 +172,13 @@ def retry_failed(request_ids: Sequence[int] | None = None) -> int:
         where.add("id = ANY(%s)", list(request_ids))
     return sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest SET attempts = 0, error = '', failed_at = NULL,
-            due_at = clock_timestamp(), claim = NULL WHERE id IN ({_unlocked(where)})""",
+            due_at = clock_timestamp(), claim = NULL WHERE id IN ({_select_unlocked_ids(where)})""",
         where.params,
     )
 
 
 @retry_conflicts
-def ask(model: str, *, everything: bool = False, again: bool = False) -> int:
+def enqueue(model: str, *, everything: bool = False, again: bool = False) -> int:
     """Ask for vectors of `model` where they are missing. Returns for how many messages.
 
     For the messages that have vectors of any model; with `everything`, for all that have a text.
@@ -195,7 +205,7 @@ def ask(model: str, *, everything: bool = False, again: bool = False) -> int:
 
 
 @retry_conflicts
-def ask_for_copies(model: str) -> int:
+def enqueue_copies(model: str) -> int:
     """Ask for vectors of copied messages that have none, in clones where others have some.
 
     A copy has the vectors or the requests of its original; one with neither was lost. Messages

@@ -8,14 +8,14 @@ from mastra_memory.db import sql
 from mastra_memory.embedding.queue import EMBEDDABLE
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 
-DROP_BATCH = 5_000
+DELETE_BATCH_SIZE = 5_000
 """Vectors that are deleted at a time, so that nobody waits."""
-LOCKED_ROWS_DELAY = 0.1
+LOCKED_ROWS_DELAY_SECONDS = 0.1
 """Seconds before rows are tried again that other transactions have locked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stock:
+class VectorCounts:
     """The vectors of one model and length."""
 
     model: str
@@ -35,7 +35,7 @@ class Backlog:
     last_error: str
 
 
-def stock() -> list[Stock]:
+def list_vector_counts() -> list[VectorCounts]:
     """Every model and length that has vectors, the model in use first."""
     found = sql.rows(
         f"""SELECT model, dimensions, count(DISTINCT message_id), count(*) FROM {TABLE}
@@ -43,18 +43,18 @@ def stock() -> list[Stock]:
         [conf.app_settings().EMBEDDER],
     )
     return [
-        Stock(
+        VectorCounts(
             model=model,
             dimensions=dimensions,
             messages=messages,
             vectors=vectors,
-            index_ready=VectorIndex.of(model, dimensions).is_ready(),
+            index_ready=VectorIndex.for_model(model, dimensions).is_ready(),
         )
         for model, dimensions, messages, vectors in found
     ]
 
 
-def backlog() -> list[Backlog]:
+def list_backlogs() -> list[Backlog]:
     """Every model that has something to do or has given something up."""
     found = sql.rows(
         """SELECT model, count(*) FILTER (WHERE failed_at IS NULL), count(failed_at),
@@ -67,7 +67,7 @@ def backlog() -> list[Backlog]:
     ]
 
 
-def count_never_asked() -> int:
+def count_never_enqueued() -> int:
     """Messages with a text that nobody wanted embedded so far."""
     found = sql.row(
         f"""SELECT count(*) FROM mastra_memory_message m WHERE {EMBEDDABLE}
@@ -78,7 +78,7 @@ def count_never_asked() -> int:
     return found[0] if found else 0
 
 
-def lengths() -> dict[str, list[int]]:
+def list_dimensions() -> dict[str, list[int]]:
     """The lengths of the stored vectors of each model, by skipping through an index.
 
     Quick even where there are millions: it reads one entry for each model and length.
@@ -96,13 +96,13 @@ def lengths() -> dict[str, list[int]]:
     return {model: sorted(dimensions) for model, dimensions in found}
 
 
-def drop_model(model: str) -> int:
+def delete_model(model: str) -> int:
     """Delete everything of a model: requests, indexes, vectors. Returns how many vectors.
 
     Must not be called inside a transaction: indexes go while others read and write.
     """
-    for dimensions in lengths().get(model, []):
-        VectorIndex.of(model, dimensions).drop()
+    for dimensions in list_dimensions().get(model, []):
+        VectorIndex.for_model(model, dimensions).drop()
     _delete_rows("mastra_memory_embeddingrequest", model)
     return _delete_rows(TABLE, model)
 
@@ -114,11 +114,11 @@ def _delete_rows(table: str, model: str) -> int:
         deleted = sql.execute(
             f"""DELETE FROM {table} WHERE ctid = ANY (ARRAY(
                 SELECT ctid FROM {table} WHERE model = %s LIMIT %s FOR UPDATE SKIP LOCKED))""",
-            [model, DROP_BATCH],
+            [model, DELETE_BATCH_SIZE],
         )
         total += deleted
         if deleted == 0:
             remaining = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE model = %s)"
             if sql.rows(remaining, [model]) == [(False,)]:
                 return total
-            time.sleep(LOCKED_ROWS_DELAY)
+            time.sleep(LOCKED_ROWS_DELAY_SECONDS)

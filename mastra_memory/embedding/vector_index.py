@@ -10,9 +10,10 @@ from mastra_memory.db import sql
 from mastra_memory.exceptions import InvalidInput
 
 TABLE = "mastra_memory_messageembedding"
-MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000
+MAX_VECTOR_DIMENSIONS = 2_000
+MAX_HALFVEC_DIMENSIONS = 4_000
 """The most dimensions that pgvector indexes as `vector` and as `halfvec`."""
-WORK_MEMORY = "512MB"
+DEFAULT_BUILD_MEMORY = "512MB"
 """For building: while the graph fits into it the building is quick."""
 
 _METRICS = {
@@ -31,7 +32,7 @@ class VectorIndex:
     metric: str = "cosine"
 
     @classmethod
-    def of(cls, model: str, dimensions: int) -> "VectorIndex":
+    def for_model(cls, model: str, dimensions: int) -> "VectorIndex":
         """The index by the metric of the settings. Raises `InvalidInput` for an unknown one."""
         metric = conf.app_settings().EMBEDDING_METRIC
         if metric not in _METRICS:
@@ -47,12 +48,12 @@ class VectorIndex:
     @property
     def kind(self) -> str | None:
         """The type that is indexed; None where vectors are too long for any."""
-        if self.dimensions <= MAX_VECTOR:
+        if self.dimensions <= MAX_VECTOR_DIMENSIONS:
             return f"vector({self.dimensions})"
-        return f"halfvec({self.dimensions})" if self.dimensions <= MAX_HALFVEC else None
+        return f"halfvec({self.dimensions})" if self.dimensions <= MAX_HALFVEC_DIMENSIONS else None
 
     @property
-    def operators(self) -> str:
+    def operator_class(self) -> str:
         """The operator class that its type and metric need."""
         return f"{(self.kind or '').partition('(')[0]}_{_METRICS[self.metric][1]}"
 
@@ -87,7 +88,8 @@ class VectorIndex:
         """
         if self.kind is None:
             raise InvalidInput(
-                f"{self.model}: {self.dimensions} dimensions are more than the {MAX_HALFVEC} that "
+                f"{self.model}: {self.dimensions} dimensions are more than the "
+                f"{MAX_HALFVEC_DIMENSIONS} that "
                 "pgvector can index; searches compare all vectors of the scope"
             )
         if self.is_ready():
@@ -96,11 +98,11 @@ class VectorIndex:
         options = conf.app_settings().EMBEDDING_INDEX
         m, ef = int(options.get("m", 16)), int(options.get("ef_construction", 64))
         condition = self.condition.replace("%%", "%")
-        memory = str(options.get("maintenance_work_mem", WORK_MEMORY))
+        memory = str(options.get("maintenance_work_mem", DEFAULT_BUILD_MEMORY))
         self._run("SELECT set_config('maintenance_work_mem', %s, FALSE)", memory)
         self._run(
             f"CREATE INDEX CONCURRENTLY {self.name} ON {TABLE} "
-            f"USING hnsw ((embedding::{self.kind}) {self.operators}) "
+            f"USING hnsw ((embedding::{self.kind}) {self.operator_class}) "
             f"WITH (m = {m}, ef_construction = {ef}) WHERE {condition}"
         )
         self._run("RESET maintenance_work_mem")

@@ -7,14 +7,14 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
-from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import InvalidInput, ProviderRefused
 
 NAME = "local/wordllama"
-GROUP = 32
+BATCH_SIZE = 32
 
 
-def make(model: str) -> "WordLlamaEmbedder":
+def create_embedder(model: str) -> "WordLlamaEmbedder":
     """The embedder. Raises `InvalidInput` for another name, `ProviderRefused` without wordllama."""
     if model != NAME:
         raise InvalidInput(f"There is no embedder {model}; there is {NAME}")
@@ -22,7 +22,7 @@ def make(model: str) -> "WordLlamaEmbedder":
 
 
 @contextmanager
-def _logging_as_it_is() -> Iterator[None]:
+def _preserve_root_logger() -> Iterator[None]:
     """Give the root logger back the level and the handlers that it had."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
@@ -44,16 +44,16 @@ class WordLlamaEmbedder:
         if spec is None or spec.origin is None:
             raise ProviderRefused(f"{NAME} needs the package wordllama: pip install wordllama")
         # Both import and loading take about half a second, and no more than this process needs.
-        with _logging_as_it_is():  # wordllama sets up the whole process's when it is imported
+        with _preserve_root_logger():  # wordllama sets up the whole process's when it is imported
             from wordllama import WordLlama
 
         folder = Path(spec.origin).parent
         self._model: Any = WordLlama.load(cache_dir=folder, disable_download=True)
 
-    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
         """Vectors of the texts, not normalised; a text without any known word has a zero one."""
         # Texts of like length beside each other: within a group all are padded to the longest.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-        made = self._model.embed([texts[index] for index in order], batch_size=GROUP)
+        made = self._model.embed([texts[index] for index in order], batch_size=BATCH_SIZE)
         places = sorted(range(len(texts)), key=order.__getitem__)
-        return Embedded([made[place] for place in places])
+        return Embeddings([made[place] for place in places])

@@ -12,7 +12,7 @@ from mastra_memory.memory.observational import ObservationalMemoryMethods
 from mastra_memory.memory.turns import TurnMethods
 from mastra_memory.memory.working_memory import WorkingMemoryMethods
 from mastra_memory.recall import multi_thread, search_service, selection
-from mastra_memory.search.engine import Kind
+from mastra_memory.search.engine import SearchType
 from mastra_memory.threads import cloning
 from mastra_memory.types import (
     CloneResult,
@@ -157,7 +157,7 @@ class Memory(TurnMethods, WorkingMemoryMethods, ObservationalMemoryMethods, Expo
         resource_id: str,
         thread_id: str | None = None,
         limit: int = 20,
-        search_type: Kind | None = None,
+        search_type: SearchType | None = None,
         options: OptionOverrides | None = None,
     ) -> SearchResult:
         """Messages of the resource, or of the thread if one is named; see `answering.search`."""

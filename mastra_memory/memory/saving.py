@@ -28,7 +28,7 @@ class MessageSaving(MemoryBase):
             stored = messages.save_messages(ready, embed_for=models)
             if wants_titles:
                 self._want_titles(stored)
-        if len(stored) > tsvector.AT_ONCE:
+        if len(stored) > tsvector.MAX_MESSAGES_ON_SAVE:
             tasks.enqueue(tasks.write_words)
         if stored and models:
             tasks.enqueue(tasks.embed_pending)

@@ -164,7 +164,7 @@ class TurnMethods(MessageSaving):
         Raises `ThreadNotFound`, `AccessDenied`, `ProviderUnavailable` and `ProviderRefused`.
         """
         thread = threads.get_thread(thread_id, resource_id=resource_id)
-        found = islice(recent.stream(thread.id, page_size=SUMMARY_PAGE_SIZE), last_messages)
+        found = islice(recent.iterate_newest(thread.id, page_size=SUMMARY_PAGE_SIZE), last_messages)
         told = summaries.fitting(found, max_input_tokens)
         return summaries.summarize(told, thread_id=thread.id, **choices)
 

@@ -117,7 +117,7 @@ def _store(drafts: Sequence[Draft]) -> list[sql.Row]:
     """Id, time and sequence of each message stored; an error of state `REFUSED` if one was not."""
     thread_ids = sql.Texts({draft.thread_id for draft in drafts})
     language = conf.app_settings().SEARCH_LANGUAGE
-    at_once = len(drafts) <= tsvector.AT_ONCE
+    at_once = len(drafts) <= tsvector.MAX_MESSAGES_ON_SAVE
     columns = as_columns(drafts)
     message_ids = sql.Texts(draft.id for draft in drafts)
     locks = [thread_ids, message_ids, thread_ids]

@@ -8,7 +8,7 @@ from mastra_memory.messages import COLUMNS
 from mastra_memory.recall import limits
 from mastra_memory.types import MessageFilter, MessagePage, StoredMessage
 
-DEEP = 200
+DEEP_OFFSET = 200
 """From this offset on a page is found in the index first, and only its rows are read."""
 
 
@@ -31,7 +31,7 @@ def read_page(
     Raises `ThreadNotFound`, and `AccessDenied` if `resource_id` is not the owner.
     """
     limit, offset = sql.page_bounds(page, per_page)
-    where = condition_of(message_filter)
+    where = build_filter_condition(message_filter)
     found = sql.hot_rows(*_statement(thread_id, where, limit, offset, newest_first, include_total))
     if not found:
         raise ThreadNotFound
@@ -63,7 +63,7 @@ def short_page(messages: list[StoredMessage], offset: int, total: int) -> Messag
     return MessagePage(messages[:size], total, offset // size, size, has_more=True)
 
 
-def condition_of(wanted: MessageFilter | None) -> sql.Where:
+def build_filter_condition(wanted: MessageFilter | None) -> sql.Where:
     """The filter as SQL on `m`. Raises `InvalidInput` for a bad metadata key or value."""
     where, wanted = sql.Where(), wanted or MessageFilter()
     if wanted.start is not None:
@@ -95,7 +95,7 @@ def _statement(
     thread_id = json_text.clean_text(thread_id)
     chosen = f"""FROM mastra_memory_message m WHERE m.thread_id = %s AND {where}
         ORDER BY {order} LIMIT %s OFFSET %s"""
-    if offset >= DEEP and not where.conditions:
+    if offset >= DEEP_OFFSET and not where.conditions:
         chosen = f"""FROM (SELECT m.thread_id, m.created_at, m.sequence {chosen}) AS key
             JOIN mastra_memory_message m USING (thread_id, created_at, sequence)"""
     total, counted = "0", []

@@ -13,7 +13,7 @@ from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.messages import COLUMNS
 from mastra_memory.options import MemoryOptions, SemanticRecall
 from mastra_memory.recall import limits, selection
-from mastra_memory.search.hits import CONTEXT
+from mastra_memory.search.hits import DEFAULT_CONTEXT
 from mastra_memory.search.scope import VISIBLE
 from mastra_memory.types import (
     ContextMessage,
@@ -24,7 +24,7 @@ from mastra_memory.types import (
     StoredMessage,
 )
 
-TOP_K = 2
+DEFAULT_TOP_K = 2
 """How many hits a search looks for through an agent with `semanticRecall: true`."""
 
 
@@ -45,20 +45,20 @@ def search(
     Raises `AccessDenied` for a thread of another resource.
     """
     chosen = options.semantic_recall or SemanticRecall()
-    page = selection.EMPTY
-    thread_id = thread_id or _last_active(resource_id)
+    page = selection.EMPTY_PAGE
+    thread_id = thread_id or _find_last_active_thread(resource_id)
     if thread_id is not None:
         page = _recall(options, chosen, query, resource_id, thread_id, limit)
     newest_first = sorted(page.messages, key=lambda message: message.place, reverse=True)[:limit]
     return SearchResult(
-        results=_shown(newest_first, own.last_messages or 0, _span(options)),
+        results=_build_hits(newest_first, own.last_messages or 0, _get_context_size(options)),
         query=query,
         search_scope=chosen.scope,
         search_type="semantic",
     )
 
 
-def _last_active(resource_id: str) -> str | None:
+def _find_last_active_thread(resource_id: str) -> str | None:
     page = threads.list_threads(resource_id=resource_id, per_page=1, order_by="updated_at")
     return page.threads[0].id if page.threads else None
 
@@ -72,7 +72,7 @@ def _recall(
     limit: int,
 ) -> MessagePage:
     if not isinstance(options.raw.get("semantic_recall"), Mapping):
-        chosen = replace(chosen, top_k=TOP_K)
+        chosen = replace(chosen, top_k=DEFAULT_TOP_K)
     if chosen.scope == "resource":
         chosen = replace(chosen, before=0, after=0)
     options = replace(options, semantic_recall=chosen)
@@ -88,19 +88,19 @@ def _recall(
             include_total=False,
         )
     except ThreadNotFound:
-        return selection.EMPTY
+        return selection.EMPTY_PAGE
 
 
-def _span(options: MemoryOptions) -> tuple[int, int]:
+def _get_context_size(options: MemoryOptions) -> tuple[int, int]:
     """How many neighbours are shown on each side."""
     given = options.raw.get("semantic_recall")
     span = given.get("message_range") if isinstance(given, Mapping) else None
     if isinstance(span, Mapping):  # where 0 counts as nothing said
-        return span.get("before") or CONTEXT[0], span.get("after") or CONTEXT[1]
-    return CONTEXT if span is None else (span, span)
+        return span.get("before") or DEFAULT_CONTEXT[0], span.get("after") or DEFAULT_CONTEXT[1]
+    return DEFAULT_CONTEXT if span is None else (span, span)
 
 
-def _shown(
+def _build_hits(
     messages: Sequence[StoredMessage], recalled: int, span: tuple[int, int]
 ) -> list[SearchHit]:
     thread_ids = list({message.thread_id for message in messages})
@@ -108,15 +108,18 @@ def _shown(
     titles = {cells[0]: cells[1] for cells in sql.rows(titled, [thread_ids])}
     recalled = limits.limit_history(recalled)
     allowed = limits.limit_window(*span, matches=len(messages))
-    span = max(allowed[0], min(span[0], CONTEXT[0])), max(allowed[1], min(span[1], CONTEXT[1]))
-    around = _contexts(thread_ids, recalled, span)
+    span = (
+        max(allowed[0], min(span[0], DEFAULT_CONTEXT[0])),
+        max(allowed[1], min(span[1], DEFAULT_CONTEXT[1])),
+    )
+    around = _read_contexts(thread_ids, recalled, span)
     return [
         SearchHit(
             id=message.id,
             thread_id=message.thread_id,
             resource_id=message.resource_id,
             role=message.role,
-            text=_text(message),
+            text=_get_first_text(message),
             created_at=message.created_at,
             thread_title=titles.get(message.thread_id) or message.thread_id,
             context=around.get(message.id),
@@ -125,7 +128,7 @@ def _shown(
     ]
 
 
-def _contexts(
+def _read_contexts(
     thread_ids: Sequence[str], recalled: int, span: tuple[int, int]
 ) -> dict[str, SearchContext]:
     """The neighbours of every message among the newest of its thread."""
@@ -142,19 +145,19 @@ def _contexts(
     before, after = span
     return {
         message.id: SearchContext(
-            [_beside(m) for m in newest[max(0, at - before) : at]],
-            [_beside(m) for m in newest[at + 1 : at + 1 + after]],
+            [_to_context_message(m) for m in newest[max(0, at - before) : at]],
+            [_to_context_message(m) for m in newest[at + 1 : at + 1 + after]],
         )
         for newest in of_thread.values()
         for at, message in enumerate(newest)
     }
 
 
-def _beside(message: StoredMessage) -> ContextMessage:
-    return ContextMessage(message.id, message.role, _text(message), message.created_at)
+def _to_context_message(message: StoredMessage) -> ContextMessage:
+    return ContextMessage(message.id, message.role, _get_first_text(message), message.created_at)
 
 
-def _text(message: StoredMessage) -> str:
+def _get_first_text(message: StoredMessage) -> str:
     """The first text of the message."""
     texts = (
         piece

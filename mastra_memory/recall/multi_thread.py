@@ -30,7 +30,7 @@ def list_messages(
     Raises `InvalidInput` for a page or a filter that cannot be.
     """
     limit, offset = sql.page_bounds(page, per_page)
-    where = history.condition_of(message_filter)
+    where = history.build_filter_condition(message_filter)
     limits.check_count(thread_ids, conf.app_settings().MAX_IDS, "threadIds")
     where.add("m.thread_id = ANY(%s)", [json_text.clean_text(one) for one in thread_ids])
     if resource_id is not None:

@@ -14,15 +14,15 @@ from mastra_memory.options import MessageHistory
 from mastra_memory.recall import limits as read_limits
 from mastra_memory.types import StoredMessage
 
-PAGE = 40
-SPAN = 40
+PAGE_SIZE = 40
+MAX_CALL_DISTANCE = 40
 """A result further than this from its call stands alone."""
 _BYTES_BEFORE = read_limits.bytes_before("p.content", "p.created DESC, p.sequence DESC")
 CURSOR_KEY = "memoryTokenLimiter"
 """The key of a thread's metadata that says up to where messages were left out."""
 
 
-def read_newest(
+def list_newest(
     thread_id: str,
     count: int | None,
     *,
@@ -58,7 +58,7 @@ def read_newest(
     return [StoredMessage(*cells[:-1]) for cells in found]
 
 
-def last_messages(
+def list_last_messages(
     thread_id: str, count: int, *, without: Collection[str] = ()
 ) -> list[StoredMessage]:
     """The last `count` messages, oldest first.
@@ -66,37 +66,37 @@ def last_messages(
     Where the first of them are results without their calls, so many more as those calls need.
     """
     count = read_limits.limit_history(count)
-    found = read_newest(thread_id, count, without=without)
-    waiting = _waiting(reversed(found))
+    found = list_newest(thread_id, count, without=without)
+    waiting = _find_results_without_calls(reversed(found))
     if waiting and len(found) == count:
-        older = read_newest(thread_id, SPAN, before=found[-1], without=without)
+        older = list_newest(thread_id, MAX_CALL_DISTANCE, before=found[-1], without=without)
         for place, message in enumerate(older):
-            waiting -= _calls_of(message)
+            waiting -= _get_call_ids(message)
             if not waiting:
                 found += older[: place + 1]
                 break
     return found[::-1]
 
 
-def _waiting(messages: Iterator[StoredMessage]) -> set[str]:
+def _find_results_without_calls(messages: Iterator[StoredMessage]) -> set[str]:
     """The results whose calls come before these messages, which are oldest first."""
     called: set[str] = set()
     waiting: set[str] = set()
     for message in messages:
         if tool_calls.may_have_calls(message.content_json):
             waiting |= tool_calls.lone_results(message.role, message.content) - called
-            called |= _calls_of(message)
+            called |= _get_call_ids(message)
     return waiting
 
 
-def _calls_of(message: StoredMessage) -> set[str]:
+def _get_call_ids(message: StoredMessage) -> set[str]:
     if not tool_calls.may_have_calls(message.content_json) or message.role != "assistant":
         return set()
     return {str(call.get("toolCallId")) for _, call in tool_calls.invocations(message.content)}
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class TokenLimitCursor:
     """Up to where messages of a thread were left out, with which limits."""
 
     created: str
@@ -104,26 +104,28 @@ class Cursor:
     limits: MessageHistory
 
     @staticmethod
-    def read(metadata: Mapping[str, Any] | None, limits: MessageHistory) -> "Cursor | None":
+    def read(
+        metadata: Mapping[str, Any] | None, limits: MessageHistory
+    ) -> "TokenLimitCursor | None":
         """The cursor in a thread's metadata; None without one, or when the limits have changed."""
         kept: Any = (metadata or {}).get(CURSOR_KEY)
         try:
-            same = (kept["maxTokens"], kept["atMaxRemoveTokens"]) == _limits(limits)
+            same = (kept["maxTokens"], kept["atMaxRemoveTokens"]) == _get_limit_values(limits)
             moment = times.to_wire(times.parse(kept["createdAt"]))
             ids = tuple(str(one) for one in kept["messageIds"])
         except (TypeError, KeyError, ValueError):
             return None
-        return Cursor(moment, ids, limits) if same else None
+        return TokenLimitCursor(moment, ids, limits) if same else None
 
     @staticmethod
-    def at(message: StoredMessage, limits: MessageHistory) -> "Cursor":
+    def at(message: StoredMessage, limits: MessageHistory) -> "TokenLimitCursor":
         """The cursor that leaves out `message` and all before it."""
         same_moment = sql.rows(
             """SELECT id FROM mastra_memory_message
             WHERE thread_id = %s AND created_at = %s AND sequence <= %s ORDER BY sequence""",
             [message.thread_id, *message.place],
         )
-        return Cursor(message.created, tuple(found for (found,) in same_moment), limits)
+        return TokenLimitCursor(message.created, tuple(found for (found,) in same_moment), limits)
 
     def leaves_out(self, message: StoredMessage) -> bool:
         """Whether a message is at or before the cursor."""
@@ -133,7 +135,7 @@ class Cursor:
 
     def save(self, thread_id: str) -> None:
         """Put the cursor into the thread's metadata, unless one there is further on."""
-        max_tokens, removed = _limits(self.limits)
+        max_tokens, removed = _get_limit_values(self.limits)
         kept = {
             "createdAt": self.created,
             "messageIds": list(self.message_ids),
@@ -155,12 +157,12 @@ class Cursor:
         )
 
 
-def _limits(limits: MessageHistory) -> tuple[int, int]:
+def _get_limit_values(limits: MessageHistory) -> tuple[int, int]:
     return limits.max_tokens, limits.at_max_remove_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class FittingMessages:
     """What fits into a number of tokens, oldest first."""
 
     messages: Sequence[StoredMessage]
@@ -168,53 +170,53 @@ class Cut:
     """The newest that did not fit into the tokens; None when all did, as far as they were read."""
 
 
-def within(
+def fit_into_tokens(
     thread_id: str,
     max_tokens: int,
     *,
     most: int | None = None,
-    cursor: Cursor | None = None,
+    cursor: TokenLimitCursor | None = None,
     without: Collection[str] = (),
-) -> Cut:
+) -> FittingMessages:
     """The newest messages that fit, at most `most` (see `limits`); read in pages, as needed."""
     most = read_limits.limit_history(most)
     used = tokens.counter()
     kept: list[StoredMessage] = []
     spent = tokens.PER_LIST
-    for group in _groups(stream(thread_id, without=without)):
+    for group in _group_tool_pairs(iterate_newest(thread_id, without=without)):
         if cursor is not None and cursor.leaves_out(group[-1]):
             break
         if len(kept) + len(group) > most:
             break
         spent += sum(used.message(message.role, message.content) for message in group)
         if spent > max_tokens:
-            return Cut(kept[::-1], group[0])
+            return FittingMessages(kept[::-1], group[0])
         kept += group
-    return Cut(kept[::-1], None)
+    return FittingMessages(kept[::-1], None)
 
 
-def stream(
-    thread_id: str, *, without: Collection[str] = (), page_size: int = PAGE
+def iterate_newest(
+    thread_id: str, *, without: Collection[str] = (), page_size: int = PAGE_SIZE
 ) -> Iterator[StoredMessage]:
     """The whole thread, newest first, read in pages as far as somebody listens."""
     before: StoredMessage | None = None
-    while page := read_newest(thread_id, page_size, before=before, without=without):
+    while page := list_newest(thread_id, page_size, before=before, without=without):
         yield from page
         if len(page) < page_size and not read_limits.reaches_page_bytes(page):
             return
         before = page[-1]
 
 
-def _groups(newest_first: Iterator[StoredMessage]) -> Iterator[list[StoredMessage]]:
+def _group_tool_pairs(newest_first: Iterator[StoredMessage]) -> Iterator[list[StoredMessage]]:
     """Messages that belong together: from a result back to its call."""
     group: list[StoredMessage] = []
     waiting: set[str] = set()
     for message in newest_first:
         group.append(message)
         if tool_calls.may_have_calls(message.content_json):
-            waiting -= _calls_of(message)
+            waiting -= _get_call_ids(message)
             waiting |= tool_calls.lone_results(message.role, message.content)
-        if not waiting or len(group) >= SPAN:
+        if not waiting or len(group) >= MAX_CALL_DISTANCE:
             yield group
             group, waiting = [], set()
     if group:

@@ -8,11 +8,11 @@ from mastra_memory.exceptions import FeatureDisabled, InvalidInput, Issue
 from mastra_memory.options import MemoryOptions, SemanticRecall
 from mastra_memory.recall import mastra_search
 from mastra_memory.search import engine, hits
-from mastra_memory.search.engine import Found, Kind, Search
+from mastra_memory.search.engine import Matches, SearchRequest, SearchType
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.types import SearchHit, SearchResult
 
-SEARCH_TYPES: Sequence[Kind] = ("semantic", "text", "hybrid")
+SEARCH_TYPES: Sequence[SearchType] = ("semantic", "text", "hybrid")
 MAX_LIMIT = 1_000
 
 
@@ -23,7 +23,7 @@ def search(
     resource_id: str,
     thread_id: str | None = None,
     limit: int = 20,
-    search_type: Kind | None = None,
+    search_type: SearchType | None = None,
     own: MemoryOptions | None = None,
 ) -> SearchResult:
     """Search the resource, or the thread if one is named.
@@ -34,7 +34,7 @@ def search(
     Raises `InvalidInput`, `ThreadNotFound`, `AccessDenied`, and `FeatureDisabled` for a search by
     meaning through an agent without semantic recall.
     """
-    _check(query, limit, search_type)
+    _check_arguments(query, limit, search_type)
     limit = min(limit, MAX_LIMIT)
     if search_type is None and options.semantic_recall is not None:
         return mastra_search.search(
@@ -50,7 +50,7 @@ def search(
     if thread_id is not None:
         threads.get_thread(thread_id, resource_id=resource_id)
     chosen = options.semantic_recall or SemanticRecall()
-    wanted = Search(
+    wanted = SearchRequest(
         query=query,
         scope=SearchScope(resource_id=resource_id, thread_id=thread_id),
         filter=chosen.filter,
@@ -58,9 +58,9 @@ def search(
         catch_up=not options.read_only,
     )
     kind = search_type or "text"
-    found = engine.find(wanted, kind, limit=limit)
+    found = engine.find_matches(wanted, kind, limit=limit)
     return SearchResult(
-        results=_shown(found, whole=search_type is not None),
+        results=_build_hits(found, whole=search_type is not None),
         query=query,
         search_scope="thread" if thread_id is not None else "resource",
         search_type=kind,
@@ -68,7 +68,7 @@ def search(
     )
 
 
-def _check(query: str, limit: int, search_type: str | None) -> None:
+def _check_arguments(query: str, limit: int, search_type: str | None) -> None:
     if not query:
         raise InvalidInput('Argument "searchQuery" is required', [Issue("searchQuery", "is empty")])
     if limit < 0:
@@ -78,10 +78,10 @@ def _check(query: str, limit: int, search_type: str | None) -> None:
         raise InvalidInput(f"searchType {reason}", [Issue("searchType", reason)])
 
 
-def _shown(found: Found, *, whole: bool) -> list[SearchHit]:
+def _build_hits(found: Matches, *, whole: bool) -> list[SearchHit]:
     """The found messages with their neighbours; `whole`: best first, with score and snippet."""
     scores = {scored.id: scored.score for scored in found.scored}
     read = hits.read_hits(list(scores))
     if not whole:
         return sorted(read, key=lambda hit: hit.created_at, reverse=True)
-    return hits.with_snippets([replace(hit, score=scores[hit.id]) for hit in read], found.words)
+    return hits.add_snippets([replace(hit, score=scores[hit.id]) for hit in read], found.words)

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.options import MemoryOptions
 from mastra_memory.recall import history, limits, matches, recent, tool_pairs, window
-from mastra_memory.recall.recent import Cursor
+from mastra_memory.recall.recent import TokenLimitCursor
 from mastra_memory.threads import get_thread
 from mastra_memory.types import Include, MessageFilter, MessagePage, StoredMessage
 
-EMPTY = MessagePage([], 0, 0, 0, False)
+EMPTY_PAGE = MessagePage([], 0, 0, 0, False)
 
 HideSignals = bool | Sequence[str] | None
 """None hides system reminders, False nothing, True every known signal, a list those named."""
@@ -48,14 +48,14 @@ def list_messages(
     messages = list(read.messages)
     if include:
         owner = get_thread(thread_id).resource_id
-        messages = _merged(messages, window.read_windows(include, resource_id=owner))
+        messages = _merge_by_id(messages, window.read_windows(include, resource_id=owner))
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
     messages.sort(key=lambda message: message.place, reverse=direction == "DESC")
-    counts = include_total and _takes_all(message_filter)
+    counts = include_total and _has_no_filter(message_filter)
     return replace(read, messages=messages, has_more=_has_more(read, messages, thread_id, counts))
 
 
-def _takes_all(message_filter: MessageFilter | None) -> bool:
+def _has_no_filter(message_filter: MessageFilter | None) -> bool:
     return message_filter is None or message_filter == MessageFilter()
 
 
@@ -71,7 +71,9 @@ def _has_more(
     return sum(message.thread_id == thread_id for message in messages) < read.total
 
 
-def _merged(first: Sequence[StoredMessage], more: Sequence[StoredMessage]) -> list[StoredMessage]:
+def _merge_by_id(
+    first: Sequence[StoredMessage], more: Sequence[StoredMessage]
+) -> list[StoredMessage]:
     return list({message.id: message for message in [*first, *more]}.values())
 
 
@@ -110,27 +112,27 @@ def recall(
     that fit `vector_search_string` are added with their neighbours; in resource scope they come
     from all threads of the resource, and the thread itself need not exist yet, query or not.
     """
-    will_search = matches.will_search(options, vector_search_string)
+    will_search = matches.needs_search(options, vector_search_string)
     if per_page is None and options.history_off:
         if not (will_search or include):
-            return EMPTY
+            return EMPTY_PAGE
         per_page = 0
     may_be_missing = matches.spans_threads(options)
     if per_page is None and options.message_history is not None:
-        read = _within_tokens(options, thread_id, resource_id, may_be_missing)
+        read = _read_history_by_tokens(options, thread_id, resource_id, may_be_missing)
     else:
         read = _read_history(
             thread_id,
             resource_id=resource_id,
             may_be_missing=may_be_missing,
             page=page,
-            per_page=_history_page(options) if per_page is None else per_page,
+            per_page=_get_history_size(options) if per_page is None else per_page,
             direction=direction,
             **choices,
         )
     windows, tokens = list(include), 0
     if will_search:
-        hits = matches.find_hits(
+        hits = matches.find_matches(
             options, vector_search_string or "", thread_id=thread_id, resource_id=resource_id
         )
         windows, tokens = [*windows, *hits.windows], hits.usage_tokens
@@ -138,22 +140,22 @@ def recall(
     if windows:
         owner = resource_id or get_thread(thread_id).resource_id
         found = window.read_windows(windows, resource_id=owner)
-        messages = _merged(messages, tool_pairs.complete(found, resource_id=owner))
+        messages = _merge_by_id(messages, tool_pairs.complete_tool_pairs(found, resource_id=owner))
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
     messages.sort(key=lambda message: message.place)
-    counts = choices.get("include_total", True) and _takes_all(choices.get("message_filter"))
+    counts = choices.get("include_total", True) and _has_no_filter(choices.get("message_filter"))
     has_more = _has_more(read, messages, thread_id, counts)
     return replace(read, messages=messages, has_more=has_more, usage_tokens=tokens)
 
 
-def _history_page(options: MemoryOptions) -> int | Literal[False]:
+def _get_history_size(options: MemoryOptions) -> int | Literal[False]:
     """Return how many messages the options ask for, as far as that is allowed."""
     if options.last_messages is False:
         return False
     return limits.limit_history(options.last_messages)
 
 
-def _within_tokens(
+def _read_history_by_tokens(
     options: MemoryOptions, thread_id: str, resource_id: str | None, may_be_missing: bool
 ) -> MessagePage:
     """As many of the newest messages as `message_history` has room for."""
@@ -164,13 +166,13 @@ def _within_tokens(
     except ThreadNotFound:
         if not may_be_missing:
             raise
-        return replace(EMPTY, per_page=most)
+        return replace(EMPTY_PAGE, per_page=most)
     assert budget is not None
-    fitting = recent.within(
+    fitting = recent.fit_into_tokens(
         thread_id,
         budget.max_tokens - budget.at_max_remove_tokens,
         most=most or None,
-        cursor=Cursor.read(thread.metadata, budget),
+        cursor=TokenLimitCursor.read(thread.metadata, budget),
     )
     return MessagePage(fitting.messages, len(fitting.messages), 0, most, False)
 
@@ -188,7 +190,7 @@ def _read_history(
     try:
         if per_page == 0 and per_page is not False:
             get_thread(thread_id, resource_id=resource_id)
-            return EMPTY
+            return EMPTY_PAGE
         return history.read_page(
             thread_id,
             resource_id=resource_id,
@@ -199,4 +201,4 @@ def _read_history(
     except ThreadNotFound:
         if not may_be_missing:
             raise
-        return replace(EMPTY, page=choices["page"], per_page=per_page)
+        return replace(EMPTY_PAGE, page=choices["page"], per_page=per_page)

@@ -7,47 +7,51 @@ from mastra_memory.models import Message
 from mastra_memory.recall.window import read_windows
 from mastra_memory.types import Include, StoredMessage
 
-REACH = 3
+MAX_PAIR_DISTANCE = 3
 """How many messages away the other half is looked for."""
 
 _DONE = frozenset({normalization.DONE, normalization.FAILED, normalization.DENIED})
 
 
-def complete(messages: Sequence[StoredMessage], *, resource_id: str) -> list[StoredMessage]:
+def complete_tool_pairs(
+    messages: Sequence[StoredMessage], *, resource_id: str
+) -> list[StoredMessage]:
     """The messages, and the other half of each call without its result, or the reverse.
 
     Call and result usually stand in one message; then nothing is read, else one statement.
     """
-    calls = {message.id: _open_calls(message) for message in messages}
-    results = {message.id: _bare_results(message) for message in messages}
+    calls = {message.id: _get_unanswered_calls(message) for message in messages}
+    results = {message.id: _get_separate_results(message) for message in messages}
     asked = {call for found in calls.values() for call in found}
     answered = {call for found in results.values() for call in found}
     lonely = asked ^ answered
     edges = [
-        Include(id=message.id, before=REACH, after=REACH)
+        Include(id=message.id, before=MAX_PAIR_DISTANCE, after=MAX_PAIR_DISTANCE)
         for message in messages
         if lonely & (calls[message.id] | results[message.id])
     ]
     found = read_windows(edges, resource_id=resource_id)
     missing = [
-        m for m in found if lonely & (_open_calls(m) | _bare_results(m)) and m.id not in calls
+        m
+        for m in found
+        if lonely & (_get_unanswered_calls(m) | _get_separate_results(m)) and m.id not in calls
     ]
     return [*messages, *missing]
 
 
-def _open_calls(message: StoredMessage) -> set[str]:
+def _get_unanswered_calls(message: StoredMessage) -> set[str]:
     """Calls that wait for a result in this message."""
-    return {call.id for call in _tool_calls(message) if call.state not in _DONE}
+    return {call.id for call in _list_tool_calls(message) if call.state not in _DONE}
 
 
-def _bare_results(message: StoredMessage) -> set[str]:
+def _get_separate_results(message: StoredMessage) -> set[str]:
     """Results in a message of the tool, whose calls are said elsewhere."""
     if message.role != Message.Role.TOOL:
         return set()
-    return {call.id for call in _tool_calls(message) if call.state in _DONE}
+    return {call.id for call in _list_tool_calls(message) if call.state in _DONE}
 
 
-def _tool_calls(message: StoredMessage) -> list[normalization.ToolCall]:
+def _list_tool_calls(message: StoredMessage) -> list[normalization.ToolCall]:
     if '"toolCallId"' not in message.content_json:
         return []
     found = normalization.pieces_of(message.content)

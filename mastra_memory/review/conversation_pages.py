@@ -101,7 +101,7 @@ def list_failed(thread_id: str) -> list[str]:
 
 def list_matching(thread_id: str, words: str, language: str, mask: Mask = as_is) -> list[str]:
     """Return the messages with all the words, where `mask` leaves them readable, by time."""
-    tsvector.write_pending()
+    tsvector.index_pending_words()
     found = _ids(Message.objects.filter(match(F("search"), words, language), thread_id=thread_id))
     readable = masked_search.list_readable_messages(found, words, language, mask)
     return [pk for pk in found if pk in readable]

@@ -65,8 +65,8 @@ def find_by_meaning(threads: QuerySet[Thread], text: str) -> Found:
     Raises `ProviderUnavailable` and the like where the embedder cannot say.
     """
     scope = SearchScope(within=threads if threads.query.where else None)
-    search = engine.Search(query=text, scope=scope, catch_up=False)
-    found = engine.find(search, "semantic", limit=NEAREST).scored
+    search = engine.SearchRequest(query=text, scope=scope, catch_up=False)
+    found = engine.find_matches(search, "semantic", limit=NEAREST).scored
     owners = dict(
         Message.objects.filter(pk__in=[hit.id for hit in found]).values_list("pk", "thread_id")
     )
@@ -104,7 +104,7 @@ def _readable_hits(
 
 
 def _matching(words: str) -> QuerySet[Message]:
-    tsvector.write_pending()
+    tsvector.index_pending_words()
     language = conf.app_settings().SEARCH_LANGUAGE
     return Message.objects.filter(match(F("search"), words, language))
 
@@ -155,7 +155,7 @@ def passages(message_ids: Sequence[str], words: str, mask: Mask) -> dict[str, st
     texts = {
         pk: _plain(mask_beginning(text, mask, snippet.MAX_CHARACTERS)) for pk, text in messages
     }
-    return snippet.mark(texts, query.read(words))
+    return snippet.highlight_snippets(texts, query.parse_query(words))
 
 
 def _plain(text: str) -> str:

@@ -11,41 +11,46 @@ from heapq import nlargest
 from mastra_memory.db import sql
 from mastra_memory.search import types as scores
 from mastra_memory.search.scope import VISIBLE
-from mastra_memory.search.types import Scored
+from mastra_memory.search.types import ScoredMessage
 
-WORDS, MEANINGS = 200, 100
+WORD_CANDIDATES = 200
+VECTOR_CANDIDATES = 100
 """How many of each side are weighed."""
-MEANING_WEIGHT = 0.5
+VECTOR_WEIGHT = 0.5
 """What the best match by meaning counts beside the best match by words."""
-NEIGHBOUR_SHARE = 0.4
-SHARING = 5
+NEIGHBOUR_WEIGHT = 0.4
+SOURCES_PER_RESULT = 5
 """For each wanted result, so many of the best share their scores with their neighbours."""
-SHARING_AT_LEAST = 32
-MOST = (1 + MEANING_WEIGHT) * (1 + 2 * NEIGHBOUR_SHARE)
+MIN_SOURCES = 32
+MAX_SCORE = (1 + VECTOR_WEIGHT) * (1 + 2 * NEIGHBOUR_WEIGHT)
 """No message can score higher."""
 
 
-def fuse(words: Sequence[Scored], meaning: Sequence[Scored], *, limit: int) -> list[Scored]:
+def fuse_scores(
+    words: Sequence[ScoredMessage], meaning: Sequence[ScoredMessage], *, limit: int
+) -> list[ScoredMessage]:
     """The best of both, best first, scores 0 to 1; one statement."""
-    own = _own_scores(words, meaning)
+    own = _combine_scores(words, meaning)
     known = {one.id: one for one in (*words, *meaning)}
-    sharing = max(SHARING * limit, SHARING_AT_LEAST)
+    sharing = max(SOURCES_PER_RESULT * limit, MIN_SOURCES)
     pairs: set[tuple[str, str]] = set()
-    for key, beside in _neighbours(nlargest(sharing, own, own.__getitem__)):
+    for key, beside in _read_neighbours(nlargest(sharing, own, own.__getitem__)):
         known.setdefault(beside.id, beside)
         pairs |= {(key, beside.id), (beside.id, key)}
     total = dict(own)
     for giver, taker in pairs:
-        total[taker] = total.get(taker, 0.0) + NEIGHBOUR_SHARE * own.get(giver, 0.0)
+        total[taker] = total.get(taker, 0.0) + NEIGHBOUR_WEIGHT * own.get(giver, 0.0)
 
     def rank(key: str) -> tuple[float, float, int]:
         return total[key], known[key].created, known[key].sequence
 
     best = sorted(total, key=rank, reverse=True)[:limit]
-    return [known[key]._replace(score=total[key] / MOST) for key in best]
+    return [known[key]._replace(score=total[key] / MAX_SCORE) for key in best]
 
 
-def _own_scores(words: Sequence[Scored], meaning: Sequence[Scored]) -> dict[str, float]:
+def _combine_scores(
+    words: Sequence[ScoredMessage], meaning: Sequence[ScoredMessage]
+) -> dict[str, float]:
     """Words by the share of the best, meaning by the place between the worst and the best."""
     best = max((one.score for one in words), default=0.0)
     own = {one.id: one.score / best if best > 0 else 0.0 for one in words}
@@ -54,13 +59,13 @@ def _own_scores(words: Sequence[Scored], meaning: Sequence[Scored]) -> dict[str,
     span = nearest - farthest
     for one in meaning:
         share = (one.score - farthest) / span if span > 0 else 1.0
-        own[one.id] = own.get(one.id, 0.0) + MEANING_WEIGHT * share
+        own[one.id] = own.get(one.id, 0.0) + VECTOR_WEIGHT * share
     return own
 
 
-def _neighbours(message_ids: Sequence[str]) -> list[tuple[str, Scored]]:
+def _read_neighbours(message_ids: Sequence[str]) -> list[tuple[str, ScoredMessage]]:
     """Every message with each of its neighbours."""
-    beside = f"""SELECT {scores.COLUMNS} FROM mastra_memory_message m
+    beside = f"""SELECT {scores.SCORED_COLUMNS} FROM mastra_memory_message m
         WHERE m.thread_id = one.thread_id AND {VISIBLE} AND (m.created_at, m.sequence)"""
     found = sql.rows(
         f"""SELECT one.id, two.* FROM mastra_memory_message one CROSS JOIN LATERAL (
@@ -72,4 +77,4 @@ def _neighbours(message_ids: Sequence[str]) -> list[tuple[str, Scored]]:
         WHERE one.id = ANY(%s)""",
         [list(message_ids)],
     )
-    return [(row[0], Scored(row[1], row[2], row[3], 0.0)) for row in found]
+    return [(row[0], ScoredMessage(row[1], row[2], row[3], 0.0)) for row in found]

@@ -9,7 +9,7 @@ from mastra_memory.search.query import WordQuery
 from mastra_memory.search.scope import VISIBLE
 from mastra_memory.types import ContextMessage, SearchContext, SearchHit
 
-CONTEXT = (2, 2)
+DEFAULT_CONTEXT = (2, 2)
 """Messages shown before and after a hit unless the agent's options say otherwise."""
 
 _NEIGHBOURS = f"""SELECT m.id, m.role, m.text, m.created_at, m.sequence
@@ -20,7 +20,7 @@ _NEIGHBOURS = f"""SELECT m.id, m.role, m.text, m.created_at, m.sequence
 def read_hits(
     message_ids: Sequence[str],
     *,
-    context: tuple[int, int] = CONTEXT,
+    context: tuple[int, int] = DEFAULT_CONTEXT,
     scores: Mapping[str, float] | None = None,
 ) -> list[SearchHit]:
     """The messages in the order given, each with its thread's title and neighbours.
@@ -50,7 +50,7 @@ def read_hits(
     hits: dict[str, SearchHit] = {}
     beside: dict[str, tuple[list[ContextMessage], list[ContextMessage]]] = {}
     for row in found:
-        hits[row[0]] = _hit(row, (scores or {}).get(row[0]))
+        hits[row[0]] = _build_hit(row, (scores or {}).get(row[0]))
         sides = beside.setdefault(row[0], ([], []))
         if row[8] is not None:
             sides[0 if row[7] else 1].append(ContextMessage(*row[8:]))
@@ -61,7 +61,7 @@ def read_hits(
     ]
 
 
-def _hit(row: sql.Row, score: float | None) -> SearchHit:
+def _build_hit(row: sql.Row, score: float | None) -> SearchHit:
     return SearchHit(
         id=row[0],
         thread_id=row[1],
@@ -74,7 +74,7 @@ def _hit(row: sql.Row, score: float | None) -> SearchHit:
     )
 
 
-def with_snippets(hits: Sequence[SearchHit], query: WordQuery | None) -> list[SearchHit]:
+def add_snippets(hits: Sequence[SearchHit], query: WordQuery | None) -> list[SearchHit]:
     """The hits, each with the part of its text that shows why it was found."""
-    snippets = snippet.mark({hit.id: hit.text for hit in hits}, query)
+    snippets = snippet.highlight_snippets({hit.id: hit.text for hit in hits}, query)
     return [replace(hit, snippet=snippets[hit.id]) for hit in hits]

@@ -13,7 +13,7 @@ from mastra_memory.search import regex
 MAX_DEPTH = 10
 MAX_CONDITIONS = 200
 
-_OWN = {
+_MESSAGE_KEYS = {
     "message_id": "to_jsonb(m.id)",
     "thread_id": "to_jsonb(m.thread_id)",
     "resource_id": "to_jsonb(m.resource_id)",
@@ -25,27 +25,27 @@ _OWN = {
 """Keys that mean the message itself; all others are keys of the thread's metadata, a dot in one
 goes a level deeper."""
 
-_LOGIC = ("$and", "$or", "$nor", "$not")
-_COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_LOGICAL_OPERATORS = ("$and", "$or", "$nor", "$not")
+_COMPARISON_OPERATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 
-def condition(given: Mapping[str, Any]) -> sql.Where:
+def build_condition(given: Mapping[str, Any]) -> sql.Where:
     """The filter as SQL on a message `m` and its thread `t`.
 
     Several keys in one object are joined by AND, at every level. Raises `InvalidInput` naming
     the place of what cannot be read.
     """
-    reader = _Reader()
+    reader = _FilterCompiler()
     where = sql.Where()
     where.add(reader.all_of(given, "filter", 0), *reader.params)
     return where
 
 
-def for_message(given: Mapping[str, Any] | None) -> sql.Where:
+def build_message_condition(given: Mapping[str, Any] | None) -> sql.Where:
     """The filter as SQL on a message `m` alone; everything fits no filter."""
     where = sql.Where()
     if given:
-        inner = condition(given)
+        inner = build_condition(given)
         where.add(
             f"""EXISTS (SELECT 1 FROM mastra_memory_thread t
             WHERE t.id = m.thread_id AND {inner})""",
@@ -54,7 +54,7 @@ def for_message(given: Mapping[str, Any] | None) -> sql.Where:
     return where
 
 
-class _Reader:
+class _FilterCompiler:
     """Walks the filter and collects parameters in the order of their places."""
 
     def __init__(self) -> None:
@@ -66,9 +66,9 @@ class _Reader:
 
     def all_of(self, given: Any, path: str, depth: int) -> str:
         if not isinstance(given, Mapping):
-            raise _fault(path, "expected an object")
+            raise _invalid(path, "expected an object")
         if depth > MAX_DEPTH:
-            raise _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+            raise _invalid(path, f"is nested more than {MAX_DEPTH} levels deep")
         parts = [self.entry(key, value, f"{path}.{key}", depth) for key, value in given.items()]
         return f"({' AND '.join(parts) or 'TRUE'})"
 
@@ -83,7 +83,7 @@ class _Reader:
             case "$not":
                 return f"NOT {self.all_of(value, path, depth + 1)}"
         if key.startswith("$"):
-            raise _fault(path, "is no operator that stands outside of a key")
+            raise _invalid(path, "is no operator that stands outside of a key")
         if not _has_operators(value):
             return self.operator(key, "$eq", value, path, depth)
         parts = [self.operator(key, o, v, f"{path}.{o}", depth) for o, v in value.items()]
@@ -91,15 +91,15 @@ class _Reader:
 
     def joined(self, value: Any, by: str, path: str, depth: int) -> str:
         if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-            raise _fault(path, "expected a list of at least one object")
+            raise _invalid(path, "expected a list of at least one object")
         return f"({by.join(self.all_of(v, f'{path}.{i}', depth + 1) for i, v in enumerate(value))})"
 
     def operator(self, key: str, name: str, value: Any, path: str, depth: int) -> str:
         self.conditions += 1
         if self.conditions > MAX_CONDITIONS:
-            raise _fault(path, f"is more than condition number {MAX_CONDITIONS}")
-        if name in _COMPARISONS:
-            return self.comparison(key, _COMPARISONS[name], value, path)
+            raise _invalid(path, f"is more than condition number {MAX_CONDITIONS}")
+        if name in _COMPARISON_OPERATORS:
+            return self.comparison(key, _COMPARISON_OPERATORS[name], value, path)
         match name:
             case "$eq":
                 return self.equal(key, value)
@@ -112,7 +112,7 @@ class _Reader:
             case "$contains":
                 return self.contains(key, value)
             case "$all":
-                return self.contains(key, _listed(value, path)) if value else "FALSE"
+                return self.contains(key, _require_list(value, path)) if value else "FALSE"
             case "$size":
                 return self.size(key, value, path)
             case "$elemMatch":
@@ -123,7 +123,7 @@ class _Reader:
                 return f"({self.field(key)} IS NOT NULL) = {self.truth(value, path)}"
             case "$not":
                 return f"NOT {self.entry(key, value, path, depth + 1)}"
-        raise _fault(path, "is no operator")
+        raise _invalid(path, "is no operator")
 
     def equal(self, key: str, value: Any) -> str:
         """Equal in type and value; null also where the key is missing."""
@@ -132,7 +132,7 @@ class _Reader:
 
     def member(self, key: str, value: Any, path: str) -> str:
         """One of these, or a list that holds one of them."""
-        items = [json_text.dumps(item) for item in _listed(value, path)]
+        items = [json_text.dumps(item) for item in _require_list(value, path)]
         own = f"coalesce({self.field(key)}, 'null'::jsonb) = ANY(%s::jsonb[])"
         self.params.append(items)
         is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
@@ -151,7 +151,7 @@ class _Reader:
 
     def size(self, key: str, value: Any, path: str) -> str:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-            raise _fault(path, "expected a whole number of at least 0")
+            raise _invalid(path, "expected a whole number of at least 0")
         is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
         length = f"jsonb_array_length({self.field(key)})"
         return f"(CASE WHEN {is_list} THEN {length} = {value} ELSE FALSE END)"
@@ -159,16 +159,16 @@ class _Reader:
     def any_element(self, key: str, value: Any, path: str, depth: int) -> str:
         """A list with an element that fits: conditions on its keys, or on itself."""
         if not isinstance(value, Mapping):
-            raise _fault(path, "expected an object")
+            raise _invalid(path, "expected an object")
         if depth > MAX_DEPTH:
-            raise _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+            raise _invalid(path, f"is nested more than {MAX_DEPTH} levels deep")
         is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
         items = f"CASE WHEN {is_list} THEN {self.field(key)} END"
         outer, self.element = self.element, f"e{depth}.value"
         parts = [
             self.operator("", name, given, f"{path}.{name}", depth)
             if name.startswith("$")
-            and (name not in _LOGIC or (name == "$not" and _has_operators(given)))
+            and (name not in _LOGICAL_OPERATORS or (name == "$not" and _has_operators(given)))
             else self.entry(name, given, f"{path}.{name}", depth)
             for name, given in value.items()
         ]
@@ -180,33 +180,35 @@ class _Reader:
         """A text whose beginning matches a regular expression of PostgreSQL."""
         self.patterns += 1
         if self.patterns > regex.MAX_PATTERNS:
-            raise _fault(path, f"is more than regular expression number {regex.MAX_PATTERNS}")
+            raise _invalid(path, f"is more than regular expression number {regex.MAX_PATTERNS}")
         if not isinstance(value, str):
-            raise _fault(path, "expected a text")
+            raise _invalid(path, "expected a text")
         asked = json_text.clean_text(value)
         if problem := regex.find_problem(asked):
-            raise _fault(path, problem)
+            raise _invalid(path, problem)
         try:
             with transaction.atomic():
                 sql.row("SELECT '' ~ %s", [asked])
         except DataError:
-            raise _fault(path, "is no regular expression") from None
+            raise _invalid(path, "is no regular expression") from None
         is_text = f"jsonb_typeof({self.field(key)}) = 'string'"
-        found = f"{is_text} AND left({self.field(key)} #>> '{{}}', {regex.MAX_TEXT}) ~ %s"
+        found = (
+            f"{is_text} AND left({self.field(key)} #>> '{{}}', {regex.MAX_TEXT_CHARACTERS}) ~ %s"
+        )
         self.params.append(asked)
         return f"coalesce({found}, FALSE)"
 
     def comparison(self, key: str, sign: str, value: Any, path: str) -> str:
         """Numbers with numbers and texts with texts; never one with the other."""
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise _fault(path, "expected a number or a text")
+            raise _invalid(path, "expected a number or a text")
         kind = "string" if isinstance(value, str) else "number"
         typed = f"jsonb_typeof({self.field(key)}) = '{kind}'"
         return f"coalesce({typed} AND {self.field(key)} {sign} {self.json(value)}, FALSE)"
 
     def field(self, key: str) -> str:
-        if self.element is None and key in _OWN:
-            return _OWN[key]
+        if self.element is None and key in _MESSAGE_KEYS:
+            return _MESSAGE_KEYS[key]
         if self.element is not None and not key:
             return self.element
         self.params.append([json_text.clean_text(part) for part in key.split(".")])
@@ -218,7 +220,7 @@ class _Reader:
 
     def truth(self, value: Any, path: str) -> str:
         if not isinstance(value, bool):
-            raise _fault(path, "expected true or false")
+            raise _invalid(path, "expected true or false")
         return "TRUE" if value else "FALSE"
 
 
@@ -226,11 +228,11 @@ def _has_operators(value: Any) -> bool:
     return isinstance(value, Mapping) and any(key.startswith("$") for key in value)
 
 
-def _listed(value: Any, path: str) -> Sequence[Any]:
+def _require_list(value: Any, path: str) -> Sequence[Any]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise _fault(path, "expected a list")
+        raise _invalid(path, "expected a list")
     return value
 
 
-def _fault(path: str, reason: str) -> InvalidInput:
+def _invalid(path: str, reason: str) -> InvalidInput:
     return InvalidInput(f"{path} {reason}", [Issue(path, reason)])

@@ -11,8 +11,8 @@ MAX_CHARACTERS = 4_000
 MAX_TERMS = 48
 """Terms that count; a longer query is a text of its own and its first words say enough."""
 
-_PIECE = re.compile(r'(?P<minus>(?<!\S)-)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
-_SYNTAX = re.compile(r'"|(?<!\S)-+')
+_TOKEN = re.compile(r'(?P<minus>(?<!\S)-)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+_OPERATORS = re.compile(r'"|(?<!\S)-+')
 _LEXEME = re.compile(r"'(?:[^']|'')*'")
 
 # Scripts written without spaces: their runs are looked up pair by pair.
@@ -20,7 +20,7 @@ UNSPACED = (
     r"[\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     r"\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-_RUN = re.compile(UNSPACED + "+")
+_UNSPACED_RUN = re.compile(UNSPACED + "+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class WordQuery:
 
     def as_prefixes(self) -> "WordQuery":
         """The same for texts whose words are not reduced to their stems: stems as prefixes."""
-        return WordQuery(*map(_prefixes, (self.terms, self.required, self.excluded)))
+        return WordQuery(*map(_to_prefixes, (self.terms, self.required, self.excluded)))
 
 
 def is_phrase(term: str) -> bool:
@@ -57,18 +57,20 @@ def is_phrase(term: str) -> bool:
     return len(_LEXEME.findall(term)) > 1
 
 
-def _prefixes(queries: Sequence[str]) -> list[str]:
+def _to_prefixes(queries: Sequence[str]) -> list[str]:
     return [_LEXEME.sub(lambda found: found[0] + ":*", query) for query in queries]
 
 
-def read(text: str, *, with_syntax: bool = True) -> WordQuery:
+def parse_query(text: str, *, parse_operators: bool = True) -> WordQuery:
     """Split the text and reduce its words to stems, in one statement.
 
     Without `with_syntax` quotes and minus signs are no more than that: in what somebody wrote to
     somebody else they demand nothing.
     """
     text = json_text.clean_text(text[:MAX_CHARACTERS])
-    words, soft, required, excluded = _split(text if with_syntax else _SYNTAX.sub(" ", text))
+    words, soft, required, excluded = _split_query(
+        text if parse_operators else _OPERATORS.sub(" ", text)
+    )
     language = conf.app_settings().SEARCH_LANGUAGE
     found = sql.row(
         """SELECT ARRAY(SELECT lexeme FROM unnest(mastra_memory_words(language, %s))
@@ -87,22 +89,22 @@ def read(text: str, *, with_syntax: bool = True) -> WordQuery:
     return WordQuery(list(terms)[:MAX_TERMS], required, [phrase for phrase in excluded if phrase])
 
 
-def _split(text: str) -> tuple[list[str], list[str], list[str], list[str]]:
+def _split_query(text: str) -> tuple[list[str], list[str], list[str], list[str]]:
     words: list[str] = []
     pairs: list[str] = []
     required: list[str] = []
     excluded: list[str] = []
-    for piece in _PIECE.finditer(text):
+    for piece in _TOKEN.finditer(text):
         said = piece["phrase"] if piece["phrase"] is not None else piece["word"]
         if piece["minus"]:
             excluded.append(said)
         elif piece["phrase"] is not None:
             required.append(said)
         else:
-            words.append(_RUN.sub(" ", said))
-            pairs += [pair for run in _RUN.findall(said) for pair in _pairs(run)]
+            words.append(_UNSPACED_RUN.sub(" ", said))
+            pairs += [pair for run in _UNSPACED_RUN.findall(said) for pair in _make_bigrams(run)]
     return words, pairs, required, excluded
 
 
-def _pairs(run: str) -> list[str]:
+def _make_bigrams(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(max(len(run) - 1, 1))]

@@ -3,19 +3,19 @@
 PostgreSQL matches with automata in linear time, with two exceptions: a look-around is started again
 at every character, and back-references need backtracking. Counted repetitions are unrolled, which
 makes the automaton, and the time to build it, large. The limits below keep the slowest expression
-that was found under 0.3 s to build and 0.1 s for a text of `MAX_TEXT` characters.
+that was found under 0.3 s to build and 0.1 s for a text of `MAX_TEXT_CHARACTERS` characters.
 """
 
 import re
 from collections.abc import Iterator
 
-MAX_PATTERN = 200
+MAX_PATTERN_CHARACTERS = 200
 """Characters of one expression."""
 MAX_PATTERNS = 10
 """Expressions in one filter. PostgreSQL keeps 32 compiled ones; more are compiled for each row."""
 MAX_SIZE = 256
-"""Size of the unrolled expression, see `measure`."""
-MAX_TEXT = 10_000
+"""Size of the unrolled expression, see `measure_size`."""
+MAX_TEXT_CHARACTERS = 10_000
 """Characters of a stored text that are matched; the rest is ignored."""
 
 _CONSTRAINTS = {"^": 3, "$": 3, r"\A": 3, r"\Z": 3} | dict.fromkeys(
@@ -27,15 +27,15 @@ _LOOK_AROUND = re.compile(r"(?<!\\)\(\?[=!<]")
 
 def find_problem(pattern: str) -> str:
     """Return why the expression is refused; empty if it may run."""
-    if len(pattern) > MAX_PATTERN:
-        return f"must have at most {MAX_PATTERN} characters"
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        return f"must have at most {MAX_PATTERN_CHARACTERS} characters"
     if pattern.startswith("***"):
         return "must not start with ***"
     pattern = pattern.removeprefix("(?i)")
     if _LOOK_AROUND.search(pattern):
         return "must not look ahead or behind: (?=, (?!, (?<= and (?<! are not supported"
     try:
-        size = measure(pattern)
+        size = measure_size(pattern)
     except ValueError as error:
         return str(error)
     if size > MAX_SIZE:
@@ -43,7 +43,7 @@ def find_problem(pattern: str) -> str:
     return ""
 
 
-def measure(pattern: str) -> int:
+def measure_size(pattern: str) -> int:
     """Return the size of the expression with its repetitions unrolled.
 
     An atom counts 1, `^` and `$` 3, a word boundary such as `\\y` 32, since PostgreSQL builds a

@@ -8,14 +8,16 @@ from mastra_memory import conf
 from mastra_memory.db import sql
 from mastra_memory.db.locking import retry_conflicts
 
-AT_ONCE = 10
+MAX_MESSAGES_ON_SAVE = 10
 """A save of at most so many messages writes their words itself."""
-BEFORE_A_SEARCH = 1_000
+MAX_MESSAGES_BEFORE_SEARCH = 1_000
 """So many pending messages a search writes first, the newest; the rest is the task's."""
 
 
 @retry_conflicts
-def write_pending(scope: sql.Where | None = None, *, limit: int = BEFORE_A_SEARCH) -> int:
+def index_pending_words(
+    scope: sql.Where | None = None, *, limit: int = MAX_MESSAGES_BEFORE_SEARCH
+) -> int:
     """Write the words of pending messages, the newest first. Returns how many they were.
 
     `scope` narrows to messages `m`. Safe to run side by side: nobody waits for anybody.

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Scored(NamedTuple):
+class ScoredMessage(NamedTuple):
     """A message that was found, where it stands in time, and how well it fits."""
 
     id: str
@@ -17,5 +17,5 @@ class Scored(NamedTuple):
         return self.score, self.created, self.sequence
 
 
-COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
+SCORED_COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
 """Of a message `m`: all but the score."""

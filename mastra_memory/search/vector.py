@@ -20,21 +20,21 @@ from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 from mastra_memory.exceptions import EmbedderMismatch
 from mastra_memory.search import metadata_filters, types
 from mastra_memory.search.scope import SearchScope
-from mastra_memory.search.types import Scored
+from mastra_memory.search.types import ScoredMessage
 
 EF_SEARCH = 100
 """How far the index looks around at each step; more is more exact and slower."""
-PASSAGES = 16
+EXTRA_PASSAGES = 16
 """How many passages more than messages are read first, since one message may have several."""
 MAX_SCAN_TUPLES = 40_000
 """Where a scan of the index gives up looking for more that is in the scope."""
-LOOK_COST = 11
+INDEX_LOOKUP_COST = 11
 """What looking at one vector through the index costs, in comparisons of a vector one by one; to
 begin with a scan costs about as much as `EXACT_SEARCH_LIMIT` comparisons. As measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meaning:
+class VectorQuery:
     """What is searched for, and where."""
 
     model: str
@@ -49,38 +49,44 @@ class Meaning:
     """How many are in the scope at least, for all that is known; about as many as vectors."""
 
 
-def find_by_meaning(wanted: Meaning, *, limit: int, use_index: bool | None = None) -> list[Scored]:
+def find_by_similarity(
+    wanted: VectorQuery, *, limit: int, use_index: bool | None = None
+) -> list[ScoredMessage]:
     """The messages with the most similar passages, each once, best first.
 
     `use_index` overrides the choice between the index and comparing everything. Raises
     `EmbedderMismatch` where the scope has only vectors of another length.
     """
-    best: dict[str, Scored] = {}
+    best: dict[str, ScoredMessage] = {}
     for vector in wanted.vectors if limit > 0 else ():
-        for one in _nearest(wanted, vector, limit, use_index):
+        for one in _find_nearest(wanted, vector, limit, use_index):
             known = best.get(one.id)
             if known is None or known.score < one.score:
                 best[one.id] = one
-    return sorted(best.values(), key=Scored.rank, reverse=True)[:limit]
+    return sorted(best.values(), key=ScoredMessage.rank, reverse=True)[:limit]
 
 
-def _nearest(wanted: Meaning, vector: Vector, limit: int, use_index: bool | None) -> list[Scored]:
-    index = VectorIndex.of(wanted.model, len(vector))
+def _find_nearest(
+    wanted: VectorQuery, vector: Vector, limit: int, use_index: bool | None
+) -> list[ScoredMessage]:
+    index = VectorIndex.for_model(wanted.model, len(vector))
     rows = limit + max(4, limit // 2)
     if use_index is None:
-        use_index = _index_pays(index, wanted, rows)
+        use_index = _is_index_cheaper(index, wanted, rows)
     if use_index:
-        found = _scan(index, wanted, vector, limit, rows)
+        found = _scan_index(index, wanted, vector, limit, rows)
         if len(found) == limit:
-            return _above(found, wanted.threshold)
-    return _above(_compare(index, wanted, vector, limit), wanted.threshold)
+            return _drop_below_threshold(found, wanted.threshold)
+    return _drop_below_threshold(_compare_all(index, wanted, vector, limit), wanted.threshold)
 
 
-def _above(found: Sequence[Scored], least: float | None) -> list[Scored]:
+def _drop_below_threshold(
+    found: Sequence[ScoredMessage], least: float | None
+) -> list[ScoredMessage]:
     return [one for one in found if least is None or one.score >= least]
 
 
-def _index_pays(index: VectorIndex, wanted: Meaning, rows: int) -> bool:
+def _is_index_cheaper(index: VectorIndex, wanted: VectorQuery, rows: int) -> bool:
     """Whether asking the index for so many rows is quicker than comparing the whole scope.
 
     The rarer the scope is in the index, the more of the index is looked through in vain: with
@@ -89,7 +95,7 @@ def _index_pays(index: VectorIndex, wanted: Meaning, rows: int) -> bool:
     """
     limit = conf.app_settings().EXACT_SEARCH_LIMIT
     where = wanted.scope.condition("e")
-    looks = LOOK_COST * rows
+    looks = INDEX_LOOKUP_COST * rows
     found = sql.row(
         f"""SELECT index.size IS NOT NULL AND index.enough <= CASE
             WHEN %s >= index.enough THEN %s ELSE (SELECT count(*) FROM (SELECT 1 FROM {TABLE} e
@@ -107,7 +113,7 @@ def _index_pays(index: VectorIndex, wanted: Meaning, rows: int) -> bool:
     return bool(found and found[0])
 
 
-def _check_length(index: VectorIndex, where: sql.Where) -> None:
+def _check_dimensions(index: VectorIndex, where: sql.Where) -> None:
     other = sql.row(
         f"""SELECT dimensions FROM {TABLE} e
         WHERE model = %s AND dimensions <> %s AND {where} LIMIT 1""",
@@ -117,28 +123,32 @@ def _check_length(index: VectorIndex, where: sql.Where) -> None:
         raise EmbedderMismatch(index.model, stored=other[0], made=index.dimensions)
 
 
-def _compare(index: VectorIndex, wanted: Meaning, vector: Vector, limit: int) -> list[Scored]:
+def _compare_all(
+    index: VectorIndex, wanted: VectorQuery, vector: Vector, limit: int
+) -> list[ScoredMessage]:
     """Compare all vectors of the scope."""
     where = wanted.scope.condition("e")
-    rows = limit + PASSAGES
+    rows = limit + EXTRA_PASSAGES
     while True:
-        found, exhausted = _ask(index, wanted, vector, where, rows, exact=True)
+        found, exhausted = _call_embedder(index, wanted, vector, where, rows, exact=True)
         if not found:
-            _check_length(index, where)
+            _check_dimensions(index, where)
         if exhausted or len(found) >= limit:
             return found[:limit]
         rows *= 8
 
 
-def _scan(
-    index: VectorIndex, wanted: Meaning, vector: Vector, limit: int, rows: int
-) -> list[Scored]:
+def _scan_index(
+    index: VectorIndex, wanted: VectorQuery, vector: Vector, limit: int, rows: int
+) -> list[ScoredMessage]:
     """Ask the index; it may find fewer than there are."""
     where = wanted.scope.condition("e", by_index=False)
-    with _no_plan_but_the_index():
-        found, exhausted = _ask(index, wanted, vector, where, rows, exact=False)
+    with _force_index_scan():
+        found, exhausted = _call_embedder(index, wanted, vector, where, rows, exact=False)
         if len(found) < limit and not exhausted:
-            found, _ = _ask(index, wanted, vector, where, rows + 8 * PASSAGES, exact=False)
+            found, _ = _call_embedder(
+                index, wanted, vector, where, rows + 8 * EXTRA_PASSAGES, exact=False
+            )
     return found[:limit]
 
 
@@ -146,7 +156,7 @@ _OTHER_PLANS = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
 
 
 @contextmanager
-def _no_plan_but_the_index() -> Iterator[None]:
+def _force_index_scan() -> Iterator[None]:
     """Settings for one scan, gone afterwards, also inside a transaction of the caller's."""
     nested = connection.in_atomic_block
     others = {f"enable_{plan}": "off" for plan in _OTHER_PLANS}
@@ -156,51 +166,53 @@ def _no_plan_but_the_index() -> Iterator[None]:
         "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
     }
     with transaction.atomic():
-        before = _settings(others) if nested else {}
-        _configure({**others, **scan})
+        before = _read_settings(others) if nested else {}
+        _set_local_settings({**others, **scan})
         yield
         if nested:
-            _configure(before)
+            _set_local_settings(before)
 
 
-def _settings(names: Iterable[str]) -> dict[str, str]:
+def _read_settings(names: Iterable[str]) -> dict[str, str]:
     asked = ", ".join(f"current_setting('{name}')" for name in names)
     return dict(zip(names, sql.row(f"SELECT {asked}") or (), strict=True))
 
 
-def _configure(chosen: Mapping[str, str]) -> None:
+def _set_local_settings(chosen: Mapping[str, str]) -> None:
     asked = ", ".join("set_config(%s, %s, TRUE)" for _ in chosen)
     sql.row(f"SELECT {asked}", [part for setting in chosen.items() for part in setting])
 
 
-def _ask(
+def _call_embedder(
     index: VectorIndex,
-    wanted: Meaning,
+    wanted: VectorQuery,
     vector: Vector,
     where: sql.Where,
     rows: int,
     *,
     exact: bool,
-) -> tuple[list[Scored], bool]:
+) -> tuple[list[ScoredMessage], bool]:
     """The nearest passages as messages, and whether there are no more of them."""
     matching, params = "", []
     if wanted.filter:
-        chosen = metadata_filters.condition(wanted.filter)
+        chosen = metadata_filters.build_condition(wanted.filter)
         matching = f"""AND EXISTS (SELECT 1 FROM mastra_memory_message m
             JOIN mastra_memory_thread t ON t.id = m.thread_id
             WHERE m.id = e.message_id AND {chosen})"""
         params = chosen.params
     found = sql.rows(
-        f"""SELECT {types.COLUMNS}, {index.similarity("n.distance")}
+        f"""SELECT {types.SCORED_COLUMNS}, {index.similarity("n.distance")}
         FROM (SELECT e.message_id, {index.distance("e", exact=exact)} AS distance
             FROM {TABLE} e WHERE {index.condition} AND {where} {matching}
             ORDER BY distance LIMIT %s) AS n
         JOIN mastra_memory_message m ON m.id = n.message_id
         WHERE n.distance <> 'NaN'""",
-        [embedder.as_text(vector), *where.params, *params, rows],
+        [embedder.format_vector(vector), *where.params, *params, rows],
     )
-    best_first = sorted((Scored(*cells) for cells in found), key=Scored.rank, reverse=True)
-    unique: dict[str, Scored] = {}
+    best_first = sorted(
+        (ScoredMessage(*cells) for cells in found), key=ScoredMessage.rank, reverse=True
+    )
+    unique: dict[str, ScoredMessage] = {}
     for one in best_first:
         unique.setdefault(one.id, one)
     return list(unique.values()), len(found) < rows

@@ -320,7 +320,7 @@ def test_search__vectors_of_another_length_are_told_by_meaning_and_not_missed_wi
 def test_search__an_embedder_that_fails_is_told_by_meaning_and_not_missed_with_words(
     api: Api, error: Exception, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedder, "RETRY_AFTER", ())
+    monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", ())
     api = api.through("recaller")
     say(api, "t", "alice", ["green tea"])
     with FakeEmbedder(error=error):

@@ -78,7 +78,7 @@ def test_context__of_twenty_thousand_messages_is_quick(
     while indexing.embed_batch(model)[0]:
         pass
     sql.execute("ANALYZE")
-    index = VectorIndex.of(model, len(embedder.embed_query(model, ["x"]).vectors[0]))
+    index = VectorIndex.for_model(model, len(embedder.embed_query(model, ["x"]).vectors[0]))
     index.build()
     recall = {**OPTIONS["semanticRecall"], "mode": mode}
     memory = Memory(options={**OPTIONS, "semanticRecall": recall})

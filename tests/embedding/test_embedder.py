@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mastra_memory.embedding import embedder
-from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import InvalidInput, ProviderRefused, ProviderUnavailable
 from mastra_memory.testing import FakeEmbedder
 
@@ -27,8 +27,8 @@ class Cubes:
     batch_size = 2
     is_local = True
 
-    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
-        return Embedded([[float(len(text) ** 3)] for text in texts], tokens=len(texts))
+    def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
+        return Embeddings([[float(len(text) ** 3)] for text in texts], tokens=len(texts))
 
 
 class Broken:
@@ -41,19 +41,19 @@ class Broken:
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts follow each other at once."""
-    monkeypatch.setattr(embedder, "RETRY_AFTER", (0.0, 0.0))
+    monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", (0.0, 0.0))
 
 
 def test_get_embedder__a_function_of_the_host() -> None:
     found = embedder.embed_passages(f"{__name__}.squares", ["a", "bb"])
-    assert found == Embedded([[1.0, 1.0], [2.0, 4.0]])
+    assert found == Embeddings([[1.0, 1.0], [2.0, 4.0]])
     assert found.dimensions == 2
 
 
 def test_get_embedder__a_class_of_the_host_is_made_once() -> None:
     path = f"{__name__}.Cubes"
     assert embedder.get_embedder(path) is embedder.get_embedder(path)
-    assert embedder.embed_passages(path, ["a", "bb", "ccc"]) == Embedded(
+    assert embedder.embed_passages(path, ["a", "bb", "ccc"]) == Embeddings(
         [[1.0], [8.0], [27.0]], tokens=3
     )
 
@@ -86,7 +86,7 @@ def test_embed_passages__tries_again_when_that_may_help() -> None:
     class Shaky(FakeEmbedder):
         failures = 2
 
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             if self.failures:
                 self.failures -= 1
                 raise ProviderUnavailable("overloaded")
@@ -109,7 +109,7 @@ def test_embed_passages__a_refusal_is_not_tried_again() -> None:
     calls = []
 
     class Strict(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             calls.append(texts)
             raise ProviderRefused("bad key")
 
@@ -124,7 +124,7 @@ def test_embed_passages__in_batches() -> None:
     class Counting(FakeEmbedder):
         batch_size = 3
 
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             sizes.append(len(texts))
             return super().embed(texts, query=query, timeout=timeout)
 
@@ -139,8 +139,8 @@ def test_embed_passages__an_answer_of_the_wrong_shape_is_refused(
     vectors: list[list[float]],
 ) -> None:
     class Odd(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
-            return Embedded(vectors)
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
+            return Embeddings(vectors)
 
     with Odd(), pytest.raises(ProviderRefused, match="to 2 texts"):
         embedder.embed_passages("any/model", ["a", "b"])
@@ -161,8 +161,8 @@ def test_embed_passages__an_answer_of_the_wrong_shape_is_refused(
 )
 def test_embed_passages__numbers_that_no_vector_is_made_of_are_refused(wrong: Any) -> None:
     class Odd(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
-            return Embedded([[0.5] * len(wrong), wrong])
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
+            return Embeddings([[0.5] * len(wrong), wrong])
 
     with Odd(), pytest.raises(ProviderRefused, match="any/model"):
         embedder.embed_passages("any/model", ["a", "b"])
@@ -180,7 +180,7 @@ def test_embed_passages__numbers_that_no_vector_is_made_of_are_refused(wrong: An
 def test_embed_query__whatever_goes_wrong_in_it_is_told_as_an_error_of_the_port(
     error: Exception, told: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedder, "RETRY_AFTER", ())
+    monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", ())
     with FakeEmbedder(error=error), pytest.raises(told, match=type(error).__name__):
         embedder.embed_query("any/model", ["tea"])
 
@@ -196,7 +196,7 @@ def test_embed_query__whatever_goes_wrong_in_it_is_told_as_an_error_of_the_port(
     ],
 )
 def test_as_text__takes_the_vectors_of_every_library(vector: Any) -> None:
-    assert [float(part) for part in json.loads(embedder.as_text(vector))] == [1.0, 2.5]
+    assert [float(part) for part in json.loads(embedder.format_vector(vector))] == [1.0, 2.5]
 
 
 def test_embed_query__asked_again_costs_nothing() -> None:
@@ -210,12 +210,12 @@ def test_embed_query__asked_again_costs_nothing() -> None:
 
 
 def test_embed_query__the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder, "CACHED_QUERIES", 3)
+    monkeypatch.setattr(embedder, "MAX_CACHED_QUERIES", 3)
     with FakeEmbedder() as model:
         for text in ("a", "b", "c", "d", "b", "a"):
             embedder.embed_query("any/model", [text])
         assert model.queries == ["a", "b", "c", "d", "a"]
-        assert len(embedder._queries) == 3
+        assert len(embedder._query_cache) == 3
 
 
 def test_embed_query__texts_that_join_alike_are_told_apart() -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from mastra_memory import messages
 from mastra_memory.db import leases, sql
 from mastra_memory.embedding import embedder, indexing, queue
-from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
 from mastra_memory.models import EmbeddingRequest, MessageEmbedding, ModelUsage
 from mastra_memory.testing import FakeEmbedder
@@ -28,7 +28,7 @@ MODEL = "test/model"
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts within one call follow each other at once."""
-    monkeypatch.setattr(embedder, "RETRY_AFTER", (0.0,))
+    monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", (0.0,))
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_embed_pending__a_late_answer_for_an_old_text_changes_nothing() -> None:
     thread = make_thread("alice", "t")
 
     class Slow(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             if "old" in texts:
                 save([a_message(thread, "m", text="new")])
             return super().embed(texts, query=query, timeout=timeout)
@@ -163,7 +163,7 @@ def test_embed_pending__a_message_deleted_meanwhile_gets_no_vector() -> None:
     thread = make_thread("alice", "t")
 
     class Slow(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             messages.delete_messages(["m0"])
             return super().embed(texts, query=query, timeout=timeout)
 
@@ -177,7 +177,7 @@ def test_embed_pending__a_thread_transferred_meanwhile_takes_its_vectors_along()
     thread = make_thread("alice", "t")
 
     class Slow(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             sql.execute("UPDATE mastra_memory_thread SET resource_id = 'bob' WHERE id = 't'")
             return super().embed(texts, query=query, timeout=timeout)
 
@@ -230,7 +230,7 @@ def test_embed_pending__pauses_grow() -> None:
 
 def test_embed_pending__one_text_that_is_refused_does_not_hold_up_the_others() -> None:
     class Picky(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             if "Message 5" in texts:
                 raise ProviderRefused("not this one")
             return super().embed(texts, query=query, timeout=timeout)
@@ -262,7 +262,7 @@ def test_embed_pending__a_refused_key_is_tried_twice_not_for_every_message() -> 
     calls = []
 
     class Locked(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             calls.append(len(texts))
             raise ProviderRefused("bad key")
 
@@ -302,7 +302,7 @@ def test_embed_pending__an_embedder_that_costs_nothing_leaves_no_usage(
 def test_embed_pending__stops_when_its_time_is_over(
     model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "BATCH", 2)
+    monkeypatch.setattr(indexing, "BATCH_SIZE", 2)
     save(some_messages(make_thread("alice", "t"), 5))
     assert indexing.embed_pending(seconds=-1) == (0, True)
     assert indexing.embed_pending(seconds=60) == (5, False)
@@ -318,7 +318,7 @@ def test_embed_batch__a_text_without_direction_has_no_vector() -> None:
 
 def test_embed_batch__a_claim_that_was_lost_comes_back(model: FakeEmbedder) -> None:
     save([a_message(make_thread("alice", "t"), "m")])
-    assert len(queue.take(MODEL, uuid.uuid4(), 10)) == 1
+    assert len(queue.claim_messages(MODEL, uuid.uuid4(), 10)) == 1
     assert embed() == 0
     make_due()
     assert embed() == 1
@@ -329,10 +329,10 @@ def test_embed_batch__what_kills_every_worker_is_given_up(memory_settings: Any) 
     save([a_message(make_thread("alice", "t"), "m")])
     with FakeEmbedder():
         for _ in range(3):
-            queue.take(MODEL, uuid.uuid4(), 10)
+            queue.claim_messages(MODEL, uuid.uuid4(), 10)
             make_due()
-        assert queue.give_up_lost() == 1
-    assert EmbeddingRequest.objects.failed().get().error == queue.LOST
+        assert queue.fail_expired() == 1
+    assert EmbeddingRequest.objects.failed().get().error == queue.LOST_WORKER_ERROR
 
 
 @pytest.mark.django_db(transaction=True)
@@ -354,7 +354,7 @@ def test_embed_pending__what_takes_long_is_not_taken_by_another_meanwhile(
     monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.2)
 
     class Slow(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             time.sleep(3)
             return super().embed(texts, query=query, timeout=timeout)
 
@@ -362,7 +362,7 @@ def test_embed_pending__what_takes_long_is_not_taken_by_another_meanwhile(
         found = 0
         for _ in range(14):
             time.sleep(0.2)
-            found += len(queue.take(MODEL, uuid.uuid4(), 10))
+            found += len(queue.claim_messages(MODEL, uuid.uuid4(), 10))
         return found
 
     save(some_messages(make_thread("alice", "t"), 4))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from mastra_memory.embedding import embedder
-from mastra_memory.embedding.provider import make
+from mastra_memory.embedding.provider import create_embedder
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
 from tests.support.openai_server import OpenAIServer, Script, openai_server
 
@@ -24,9 +24,9 @@ def at(memory_settings: Callable[..., None]) -> Callable[[OpenAIServer], None]:
     return point
 
 
-def ask(name: str = NAME, *, timeout: float = 5.0, query: bool = False) -> embedder.Embedded:
+def ask(name: str = NAME, *, timeout: float = 5.0, query: bool = False) -> embedder.Embeddings:
     """Vectors of two texts."""
-    return make(name).embed(["tea", "a cup of tea"], query=query, timeout=timeout)
+    return create_embedder(name).embed(["tea", "a cup of tea"], query=query, timeout=timeout)
 
 
 @pytest.mark.parametrize("name", [NAME, "ours/some-model"])

@@ -23,7 +23,7 @@ def definition(index: VectorIndex) -> str:
 def test_build__with_the_parameters_of_the_settings(memory_settings: Any) -> None:
     memory_settings(EMBEDDING_INDEX={"m": 8, "ef_construction": 32})
     store(make_thread(), {"one": at_angle(1.0)})
-    index = VectorIndex.of(MODEL, 2)
+    index = VectorIndex.for_model(MODEL, 2)
     assert not index.is_ready()
     index.build()
     index.build()
@@ -38,7 +38,7 @@ def test_build__with_the_parameters_of_the_settings(memory_settings: Any) -> Non
 @pytest.mark.django_db(transaction=True)
 def test_build__one_that_was_left_half_built_is_built_anew() -> None:
     store(make_thread(), {"one": at_angle(1.0)})
-    index = VectorIndex.of(MODEL, 2)
+    index = VectorIndex.for_model(MODEL, 2)
     index.build()
     sql.execute(
         "UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = to_regclass(%s)", [index.name]
@@ -51,7 +51,7 @@ def test_build__one_that_was_left_half_built_is_built_anew() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_build__long_vectors_are_indexed_in_half_precision() -> None:
-    index = VectorIndex.of(MODEL, 3_072)
+    index = VectorIndex.for_model(MODEL, 3_072)
     index.build()
     assert "halfvec(3072)" in definition(index) and "halfvec_cosine_ops" in definition(index)
     index.drop()
@@ -59,13 +59,14 @@ def test_build__long_vectors_are_indexed_in_half_precision() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    ("metric", "operators"), [("inner_product", "vector_ip_ops"), ("euclidean", "vector_l2_ops")]
+    ("metric", "operator_class"),
+    [("inner_product", "vector_ip_ops"), ("euclidean", "vector_l2_ops")],
 )
-def test_build__metrics(memory_settings: Any, metric: str, operators: str) -> None:
+def test_build__metrics(memory_settings: Any, metric: str, operator_class: str) -> None:
     memory_settings(EMBEDDING_METRIC=metric)
-    index = VectorIndex.of("it's 100% new", 3)
+    index = VectorIndex.for_model("it's 100% new", 3)
     index.build()
-    assert operators in definition(index)
+    assert operator_class in definition(index)
     assert index.is_ready()
     index.drop()
 
@@ -80,7 +81,7 @@ def test_build__vectors_too_long_for_any_index() -> None:
 def test_of__an_unknown_metric(memory_settings: Any) -> None:
     memory_settings(EMBEDDING_METRIC="manhattan")
     with pytest.raises(InvalidInput, match="cosine"):
-        VectorIndex.of("m", 3)
+        VectorIndex.for_model("m", 3)
 
 
 def test_name__tells_models_lengths_and_metrics_apart() -> None:
@@ -93,9 +94,9 @@ def test_name__tells_models_lengths_and_metrics_apart() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_drop_model__takes_vectors_requests_and_index_along() -> None:
     store(make_thread(), {"one": at_angle(1.0), "two": at_angle(0.5)})
-    index = VectorIndex.of(MODEL, 2)
+    index = VectorIndex.for_model(MODEL, 2)
     index.build()
-    assert stats.lengths() == {MODEL: [2]}
-    assert stats.drop_model(MODEL) == 2
-    assert (stats.lengths(), stats.stock(), definition(index)) == ({}, [], "")
+    assert stats.list_dimensions() == {MODEL: [2]}
+    assert stats.delete_model(MODEL) == 2
+    assert (stats.list_dimensions(), stats.list_vector_counts(), definition(index)) == ({}, [], "")
     connection.close()

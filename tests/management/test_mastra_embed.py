@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from mastra_memory.embedding import stats
-from mastra_memory.embedding.embedder import Embedded
+from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import ProviderUnavailable
 from mastra_memory.memory import Memory
@@ -61,7 +61,7 @@ def test_mastra_embed__again_after_a_change_of_length_makes_recall_work() -> Non
         run("--no-index")
     with FakeEmbedder(dimensions=256):
         run("--again", "--no-index")
-        assert stats.lengths() == {OLD: [256]}
+        assert stats.list_dimensions() == {OLD: [256]}
         found = Memory(options={"semanticRecall": True}).search(
             "Message 1", resource_id="alice", search_type="semantic", limit=1
         )
@@ -80,7 +80,7 @@ def test_mastra_embed__what_fails_is_reported_and_tried_again_when_told(
 ) -> None:
     from mastra_memory.embedding import embedder
 
-    monkeypatch.setattr(embedder, "RETRY_AFTER", ())
+    monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", ())
     memory_settings(EMBEDDER=OLD, EMBEDDER_ATTEMPTS=1)
     say(2)
     with FakeEmbedder(error=ProviderUnavailable("overloaded")):
@@ -108,14 +108,14 @@ def test_mastra_embed__changing_models_without_a_gap(memory_settings: Any) -> No
         memory_settings(EMBEDDER=OLD, EMBED_ALSO=[NEW])
         say(2, "u")
         run("--model", NEW, "--no-index")
-        assert stats.lengths() == {NEW: [64], OLD: [64]}
+        assert stats.list_dimensions() == {NEW: [64], OLD: [64]}
         assert finds("Message 1")
         memory_settings(EMBEDDER=NEW)
         assert finds("Message 1")
         run("--no-index")
         said = run("--drop", OLD)
     assert "5 vectors of old/model deleted" in said
-    assert stats.lengths() == {NEW: [64]}
+    assert stats.list_dimensions() == {NEW: [64]}
     assert MessageEmbedding.objects.count() == 5
 
 
@@ -135,7 +135,7 @@ def test_mastra_embed__a_faulty_name_is_told(memory_settings: Any) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_mastra_embed__builds_the_index_where_it_pays(memory_settings: Any) -> None:
     memory_settings(EMBEDDER=OLD, EXACT_SEARCH_LIMIT=5)
-    index = VectorIndex.of(OLD, 64)
+    index = VectorIndex.for_model(OLD, 64)
     with FakeEmbedder():
         say(3)
         assert "no index" in run()
@@ -150,17 +150,17 @@ def test_mastra_embed__builds_the_index_when_told() -> None:
     with FakeEmbedder():
         say(1)
         assert "indexed" in run("--index")
-    VectorIndex.of(OLD, 64).drop()
+    VectorIndex.for_model(OLD, 64).drop()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_mastra_embed__an_index_that_grows_much_is_built_anew(memory_settings: Any) -> None:
     memory_settings(EMBEDDER=OLD, EXACT_SEARCH_LIMIT=5)
-    index = VectorIndex.of(OLD, 64)
+    index = VectorIndex.for_model(OLD, 64)
     was_ready = []
 
     class Watching(FakeEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embedded:
+        def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             was_ready.append(index.is_ready())
             return super().embed(texts, query=query, timeout=timeout)
 

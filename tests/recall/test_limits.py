@@ -70,7 +70,7 @@ def test_search__reads_no_more() -> None:
 
 
 def test_stream__is_not_cut_by_a_small_limit() -> None:
-    assert len(list(recent.stream("t"))) == 40
+    assert len(list(recent.iterate_newest("t"))) == 40
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, "5", 2.5])

@@ -78,9 +78,9 @@ def test_list__over_http_says_where_it_ended(api: Api) -> None:
 
 
 def test_last_messages__are_cut_to_the_newest_that_fit() -> None:
-    messages = recent.last_messages("t", 15)
+    messages = recent.list_last_messages("t", 15)
     assert [message.id for message in messages] == IDS[5:]
 
 
 def test_stream__goes_on_behind_large_messages() -> None:
-    assert [message.id for message in recent.stream("t")] == IDS[::-1]
+    assert [message.id for message in recent.iterate_newest("t")] == IDS[::-1]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from mastra_memory.search import fusion
-from mastra_memory.search.types import Scored
+from mastra_memory.search.types import ScoredMessage
 from mastra_memory.types import StoredThread
 from tests.conftest import Statements
 from tests.support.factories import a_message, make_thread, moment, save, some_messages
@@ -21,14 +21,18 @@ def thread(db: None) -> StoredThread:
     return made
 
 
-def scored(**scores: float) -> list[Scored]:
+def scored(**scores: float) -> list[ScoredMessage]:
     """Messages with these scores."""
-    return [Scored(k, moment(int(k[1:])).timestamp(), int(k[1:]), s) for k, s in scores.items()]
+    return [
+        ScoredMessage(k, moment(int(k[1:])).timestamp(), int(k[1:]), s) for k, s in scores.items()
+    ]
 
 
-def order(words: Sequence[Scored], meaning: Sequence[Scored], limit: int = 10) -> list[str]:
+def order(
+    words: Sequence[ScoredMessage], meaning: Sequence[ScoredMessage], limit: int = 10
+) -> list[str]:
     """Ids, best first."""
-    return [one.id for one in fusion.fuse(words, meaning, limit=limit)]
+    return [one.id for one in fusion.fuse_scores(words, meaning, limit=limit)]
 
 
 def test_fuse__what_both_find_is_first(thread: StoredThread) -> None:
@@ -38,9 +42,9 @@ def test_fuse__what_both_find_is_first(thread: StoredThread) -> None:
 
 def test_fuse__neighbours_get_a_share(thread: StoredThread) -> None:
     assert set(order(scored(m3=5.0), [])) == {"m2", "m3", "m4"}
-    found = fusion.fuse(scored(m3=5.0), [], limit=3)
+    found = fusion.fuse_scores(scored(m3=5.0), [], limit=3)
     assert found[0].id == "m3"
-    assert found[1].score == pytest.approx(found[0].score * fusion.NEIGHBOUR_SHARE)
+    assert found[1].score == pytest.approx(found[0].score * fusion.NEIGHBOUR_WEIGHT)
 
 
 def test_fuse__a_message_between_two_hits_rises(thread: StoredThread) -> None:
@@ -49,7 +53,9 @@ def test_fuse__a_message_between_two_hits_rises(thread: StoredThread) -> None:
 
 
 def test_fuse__scores_are_between_zero_and_one_and_fall(thread: StoredThread) -> None:
-    found = fusion.fuse(scored(m2=9.0, m3=8.0, m4=7.0), scored(m3=1.0, m2=0.9, m7=0.1), limit=10)
+    found = fusion.fuse_scores(
+        scored(m2=9.0, m3=8.0, m4=7.0), scored(m3=1.0, m2=0.9, m7=0.1), limit=10
+    )
     scores = [one.score for one in found]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
@@ -73,5 +79,5 @@ def test_fuse__reminders_are_no_neighbours(thread: StoredThread) -> None:
 
 def test_fuse__one_statement(thread: StoredThread, statements: Statements) -> None:
     with statements() as sent:
-        fusion.fuse(scored(m0=1.0, m4=2.0), scored(m5=0.5), limit=5)
+        fusion.fuse_scores(scored(m0=1.0, m4=2.0), scored(m5=0.5), limit=5)
     assert len(sent) == 1

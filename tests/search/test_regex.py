@@ -71,7 +71,7 @@ def test_find_problem__lets_plain_expressions_pass(db: None, pattern: str) -> No
 def test_find_problem__says_why(pattern: str) -> None:
     assert REFUSED[pattern] in regex.find_problem(pattern)
     with pytest.raises(InvalidInput) as raised:
-        metadata_filters.condition({"k": {"$regex": pattern}})
+        metadata_filters.build_condition({"k": {"$regex": pattern}})
     assert raised.value.issues[0].field == "filter.k.$regex"
 
 
@@ -79,7 +79,7 @@ def test_find_problem__says_why(pattern: str) -> None:
 def test_expressions_that_pass__are_fast(db: None, pattern: str) -> None:
     """The slowest that are known take 0.1 s on a quiet machine."""
     assert regex.find_problem(pattern) == ""
-    for text in ("a" * regex.MAX_TEXT, "ab" * (regex.MAX_TEXT // 2)):
+    for text in ("a" * regex.MAX_TEXT_CHARACTERS, "ab" * (regex.MAX_TEXT_CHARACTERS // 2)):
         start = time.monotonic()
         with limit_statements(3):
             sql.row("SELECT %s ~ %s", [text, pattern])
@@ -93,14 +93,17 @@ def test_look_around__is_why(transactional_db: None) -> None:
 
 def test_filter__has_a_limit_on_the_number_of_expressions(db: None) -> None:
     allowed = [{f"k{n}": {"$regex": "a"}} for n in range(regex.MAX_PATTERNS)]
-    metadata_filters.condition({"$and": allowed})
+    metadata_filters.build_condition({"$and": allowed})
     with pytest.raises(InvalidInput, match="regular expression number 10"):
-        metadata_filters.condition({"$and": [*allowed, {"k": {"$regex": "a"}}]})
+        metadata_filters.build_condition({"$and": [*allowed, {"k": {"$regex": "a"}}]})
 
 
 def test_filter__matches_the_beginning_of_a_text(db: None) -> None:
-    where = metadata_filters.condition({"k": {"$regex": "x"}})
-    for position, expected in ((regex.MAX_TEXT, True), (regex.MAX_TEXT + 1, False)):
+    where = metadata_filters.build_condition({"k": {"$regex": "x"}})
+    for position, expected in (
+        (regex.MAX_TEXT_CHARACTERS, True),
+        (regex.MAX_TEXT_CHARACTERS + 1, False),
+    ):
         statement = f"""SELECT {where} FROM
             (SELECT jsonb_build_object('k', repeat('a', {position - 1}) || 'x') AS metadata) t"""
         assert sql.row(statement, where.params) == (expected,)

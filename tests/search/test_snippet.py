@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 def marked(text: str, words: str) -> str:
     """The snippet of one text."""
-    return snippet.mark({"m": text}, query.read(words))["m"]
+    return snippet.highlight_snippets({"m": text}, query.parse_query(words))["m"]
 
 
 def test_mark__every_form_of_a_word_is_marked() -> None:
@@ -41,13 +41,13 @@ def test_mark__the_place_with_most_different_words_is_shown() -> None:
 
 
 def test_mark__without_words_the_beginning_is_shown() -> None:
-    assert snippet.mark({"m": "a < b " * 100}, None)["m"].startswith("a &lt; b a")
-    assert snippet.mark({"m": ""}, None) == {"m": ""}
+    assert snippet.highlight_snippets({"m": "a < b " * 100}, None)["m"].startswith("a &lt; b a")
+    assert snippet.highlight_snippets({"m": ""}, None) == {"m": ""}
 
 
 def test_mark__one_endless_word() -> None:
     shown = marked("x" * 100_000, "y")
-    assert shown == "x" * snippet.LENGTH + " …"
+    assert shown == "x" * snippet.SNIPPET_CHARACTERS + " …"
 
 
 def test_mark__runs_of_chinese_are_marked_as_one() -> None:
@@ -55,7 +55,7 @@ def test_mark__runs_of_chinese_are_marked_as_one() -> None:
 
 
 def test_mark__one_statement_for_all(statements: Statements) -> None:
-    words = query.read("tea")
+    words = query.parse_query("tea")
     with statements() as sent:
-        snippet.mark({f"m{n}": f"tea {n}" for n in range(20)}, words)
+        snippet.highlight_snippets({f"m{n}": f"tea {n}" for n in range(20)}, words)
     assert len(sent) == 1

@@ -27,7 +27,11 @@ def found(resource_id: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("count", "left"), [(tsvector.AT_ONCE, 0), (tsvector.AT_ONCE + 1, tsvector.AT_ONCE + 1)]
+    ("count", "left"),
+    [
+        (tsvector.MAX_MESSAGES_ON_SAVE, 0),
+        (tsvector.MAX_MESSAGES_ON_SAVE + 1, tsvector.MAX_MESSAGES_ON_SAVE + 1),
+    ],
 )
 def test_save__leaves_the_words_of_a_large_batch_to_later(count: int, left: int) -> None:
     save_texts("r", count)
@@ -43,9 +47,9 @@ def test_search__finds_what_a_large_save_has_just_stored() -> None:
 
 def test_write_pending__takes_the_newest_up_to_its_limit() -> None:
     save_texts("r", 15)
-    assert tsvector.write_pending(limit=4) == 4
-    assert tsvector.write_pending() == 11
-    assert tsvector.write_pending() == 0
+    assert tsvector.index_pending_words(limit=4) == 4
+    assert tsvector.index_pending_words() == 11
+    assert tsvector.index_pending_words() == 0
 
 
 def test_write_pending__is_found_by_an_index_of_its_own(
@@ -53,7 +57,7 @@ def test_write_pending__is_found_by_an_index_of_its_own(
 ) -> None:
     save_texts("r", 15)
     with django_assert_num_queries(1):
-        tsvector.write_pending()
+        tsvector.index_pending_words()
     sql.execute("SET LOCAL enable_seqscan = off")
     plan = sql.rows(
         "EXPLAIN SELECT id FROM mastra_memory_message WHERE search IS NULL AND resource_id = 'r'"

@@ -14,7 +14,7 @@ def store(thread: StoredThread, vectors: Mapping[str, Sequence[float]], *, at: f
     """A message for each vector, called as it is, a second apart."""
     batch = [a_message(thread, key, text=key, at=at + n) for n, key in enumerate(vectors)]
     save(batch)
-    queue.ask(MODEL, everything=True)
+    queue.enqueue(MODEL, everything=True)
     with FakeEmbedder(known=vectors):
         while indexing.embed_batch(MODEL)[0]:
             pass

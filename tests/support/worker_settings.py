@@ -25,10 +25,10 @@ class Slow:
         import os
         import time
 
-        from mastra_memory.embedding.embedder import Embedded
+        from mastra_memory.embedding.embedder import Embeddings
 
         time.sleep(float(os.environ.get("EMBEDDER_PAUSE") or 0.02))
         if log := os.environ.get("EMBEDDED_LOG"):
             with open(log, "ab", buffering=0) as file:
                 file.write("".join(f"{text}\n" for text in texts).encode())
-        return Embedded([[float(len(text)), 1.0] for text in texts])
+        return Embeddings([[float(len(text)), 1.0] for text in texts])

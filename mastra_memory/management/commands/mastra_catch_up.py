@@ -34,9 +34,9 @@ class Command(BaseCommand):
 
     def embed(self) -> int:
         """Make vectors until nothing is due."""
-        queue.give_up_lost()
+        queue.fail_expired()
         for model in conf.embedding_models():
-            queue.ask_for_copies(model)
+            queue.enqueue_copies(model)
         total, more = 0, True
         while more:
             done, more = indexing.embed_pending(seconds=EMBEDDING_SECONDS)
@@ -46,7 +46,7 @@ class Command(BaseCommand):
     def write_words(self) -> int:
         """Write searchable words until none is missing."""
         total = 0
-        while done := tsvector.write_pending(limit=WORDS_AT_A_TIME):
+        while done := tsvector.index_pending_words(limit=WORDS_AT_A_TIME):
             total += done
         return total
 

@@ -59,8 +59,8 @@ class Command(BaseCommand):
         embedder.get_embedder(model)  # a faulty name or a missing library is told before all else
         if options["retry"]:
             queue.retry_failed()
-        queue.ask(model, everything=options["all"], again=options["again"])
-        pending = sum(b.pending for b in stats.backlog() if b.model == model)
+        queue.enqueue(model, everything=options["all"], again=options["again"])
+        pending = sum(b.pending for b in stats.list_backlogs() if b.model == model)
         dropped = False if options["no_index"] else self.drop_indexes(model, pending)
         self.make(model, pending)
         if not options["no_index"]:
@@ -69,8 +69,8 @@ class Command(BaseCommand):
     def drop_indexes(self, model: str, pending: int) -> bool:
         """Drop the indexes that so many vectors more would take too long to go into."""
         growing = [
-            VectorIndex.of(model, kind.dimensions)
-            for kind in (stats.stock() if pending else ())
+            VectorIndex.for_model(model, kind.dimensions)
+            for kind in (stats.list_vector_counts() if pending else ())
             if kind.model == model and kind.index_ready and pending * REBUILD > kind.vectors
         ]
         for index in growing:
@@ -91,8 +91,8 @@ class Command(BaseCommand):
     def build_indexes(self, model: str, *, always: bool) -> None:
         """Build the index for every length of the model's vectors that are worth one."""
         enough = conf.app_settings().EXACT_SEARCH_LIMIT
-        for kind in stats.stock():
-            index = VectorIndex.of(model, kind.dimensions)
+        for kind in stats.list_vector_counts():
+            index = VectorIndex.for_model(model, kind.dimensions)
             if kind.model != model or kind.index_ready or index.kind is None:
                 continue
             if always or kind.vectors > enough:
@@ -103,22 +103,22 @@ class Command(BaseCommand):
         """Delete a model that is no longer in use."""
         if model in conf.embedding_models():
             raise CommandError(f"{model} is in use: take it out of EMBEDDER and EMBED_ALSO first.")
-        self.stdout.write(f"{stats.drop_model(model)} vectors of {model} deleted.")
+        self.stdout.write(f"{stats.delete_model(model)} vectors of {model} deleted.")
 
     def report(self) -> None:
         """Say what there is and what is missing."""
         in_use = conf.app_settings().EMBEDDER
-        for kind in stats.stock():
+        for kind in stats.list_vector_counts():
             state = "indexed" if kind.index_ready else "no index"
             use = ", in use" if kind.model == in_use else ""
             self.stdout.write(
                 f"{kind.model}: {kind.messages} messages, {kind.vectors} vectors "
                 f"of {kind.dimensions} dimensions, {state}{use}"
             )
-        for waiting in stats.backlog():
+        for waiting in stats.list_backlogs():
             error = f" ({waiting.last_error})" if waiting.last_error else ""
             self.stdout.write(
                 f"{waiting.model}: {waiting.pending} pending, {waiting.failed} given up{error}"
             )
-        if never := stats.count_never_asked():
+        if never := stats.count_never_enqueued():
             self.stdout.write(f"{never} messages never asked for: --all embeds them as well")

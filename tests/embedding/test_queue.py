@@ -34,26 +34,26 @@ def asked() -> list[tuple[str, str]]:
 
 
 def test_ask__for_what_has_vectors_of_another_model() -> None:
-    assert queue.ask(NEW) == 2
-    assert queue.ask(NEW) == 0
+    assert queue.enqueue(NEW) == 2
+    assert queue.enqueue(NEW) == 0
     assert asked() == [("m0", NEW), ("m1", NEW)]
 
 
 def test_ask__everything_takes_in_what_nobody_wanted() -> None:
-    assert queue.ask(OLD, everything=True) == 1
+    assert queue.enqueue(OLD, everything=True) == 1
     assert asked() == [("m2", OLD)]
 
 
 def test_ask__again_also_where_vectors_are() -> None:
-    assert queue.ask(OLD) == 0
-    assert queue.ask(OLD, again=True) == 2
+    assert queue.enqueue(OLD) == 0
+    assert queue.enqueue(OLD, again=True) == 2
     with FakeEmbedder(dimensions=8):
         assert indexing.embed_pending(seconds=60) == (2, False)
     assert set(MessageEmbedding.objects.values_list("dimensions", flat=True)) == {8}
 
 
 def test_requests__follow_their_message() -> None:
-    queue.ask(NEW)
+    queue.enqueue(NEW)
     threads.transfer_thread("t", "bob")
     assert set(EmbeddingRequest.objects.values_list("resource_id", flat=True)) == {"bob"}
     messages.delete_messages(["m0"])
@@ -64,7 +64,7 @@ def test_requests__follow_their_message() -> None:
 
 
 def test_vectors__go_with_their_message_in_one_transaction() -> None:
-    queue.ask(NEW)
+    queue.enqueue(NEW)
     with pytest.raises(RuntimeError), transaction.atomic():
         messages.delete_messages(["m0"])
         assert set(MessageEmbedding.objects.values_list("message_id", flat=True)) == {"m1"}
@@ -91,14 +91,14 @@ def test_take__what_another_is_taking_is_passed_by_without_waiting() -> None:
 
     def first() -> list[str]:
         with transaction.atomic():
-            taken = queue.take(NEW, uuid.uuid4(), 5)
+            taken = queue.claim_messages(NEW, uuid.uuid4(), 5)
             first_took.set()
             assert second_took.wait(timeout=20)  # the first still holds its rows
         return [claimed.message_id for claimed in taken]
 
     def second() -> list[str]:
         assert first_took.wait(timeout=20)
-        taken = queue.take(NEW, uuid.uuid4(), 9)
+        taken = queue.claim_messages(NEW, uuid.uuid4(), 9)
         second_took.set()
         return [claimed.message_id for claimed in taken]
 

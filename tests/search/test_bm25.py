@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def found(words: str, *, limit: int = 10, **scope: object) -> list[str]:
     """Ids, best first; of resource `alice` unless a scope is named."""
     where = SearchScope(**(scope or {"resource_id": "alice"}))  # type: ignore[arg-type]
-    return [s.id for s in bm25.find_by_words(query.read(words), where, limit=limit)]
+    return [s.id for s in bm25.find_by_words(query.parse_query(words), where, limit=limit)]
 
 
 def say(*texts: str, thread_id: str = "t", resource_id: str = "alice", title: str = "") -> None:
@@ -115,11 +115,11 @@ def test_find_by_words__a_title_brings_the_newest_message_of_its_thread() -> Non
 
 
 def test_find_by_words__a_title_brings_a_message_whose_words_are_not_written_yet() -> None:
-    say(*["rain"] * (tsvector.AT_ONCE + 1), thread_id="a", title="Trip to Lisbon")
+    say(*["rain"] * (tsvector.MAX_MESSAGES_ON_SAVE + 1), thread_id="a", title="Trip to Lisbon")
     say("lisbon is sunny", thread_id="b")
     assert Message.objects.get(pk="a10").search is None
     scope = SearchScope(resource_id="alice")
-    scored = bm25.find_by_words(query.read("lisbon"), scope, limit=10)
+    scored = bm25.find_by_words(query.parse_query("lisbon"), scope, limit=10)
     assert {one.id for one in scored} == {"a10", "b0"}
     assert all(one.score > 0 for one in scored)
 
@@ -146,14 +146,14 @@ def test_find_by_words__beyond_the_limit_the_newest_are_ranked(
 
 def test_find_by_words__scores_follow_the_order() -> None:
     say("green tea", "black tea with milk", "milk")
-    scored = bm25.find_by_words(query.read("tea milk"), SearchScope(), limit=10)
+    scored = bm25.find_by_words(query.parse_query("tea milk"), SearchScope(), limit=10)
     scores = [one.score for one in scored]
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
 
 
 def test_find_by_words__limit_zero_and_no_words_cost_nothing(statements: Statements) -> None:
-    words, none = query.read("tea"), query.read("the")
+    words, none = query.parse_query("tea"), query.parse_query("the")
     with statements() as sent:
         assert bm25.find_by_words(words, SearchScope(), limit=0) == []
         assert bm25.find_by_words(none, SearchScope(), limit=9) == []
@@ -163,7 +163,7 @@ def test_find_by_words__limit_zero_and_no_words_cost_nothing(statements: Stateme
 def test_find_by_words__two_statements_one_for_a_single_word(statements: Statements) -> None:
     say("green tea", title="tea")
     for words, count in (("tea milk -cow", 2), ("tea", 1)):
-        asked = query.read(words)
+        asked = query.parse_query(words)
         with statements() as sent:
             bm25.find_by_words(asked, SearchScope(resource_id="alice"), limit=10)
         assert len(sent) == count
@@ -179,9 +179,9 @@ def long_scope(monkeypatch: pytest.MonkeyPatch) -> None:
                 search = to_tsvector('simple', text || ' ' || %s) WHERE id = ANY(%s)""",
             [word, word, [f"t:{place}" for place in places]],
         )
-    monkeypatch.setattr(bm25, "ENOUGH", 1)
-    monkeypatch.setattr(bm25, "PLENTY", 40)
-    monkeypatch.setattr(bm25, "MAX_COMMON", 30)
+    monkeypatch.setattr(bm25, "MIN_RARE_CANDIDATES", 1)
+    monkeypatch.setattr(bm25, "MAX_RARE_CANDIDATES", 40)
+    monkeypatch.setattr(bm25, "MAX_CANDIDATES_LONG_SCOPE", 30)
 
 
 def test_find_by_words__in_a_long_scope_rare_words_bring_the_candidates(long_scope: None) -> None:
@@ -199,7 +199,7 @@ def test_find_by_words__in_a_long_scope_common_words_find_the_newest(long_scope:
 def test_find_by_words__in_a_long_scope_a_rare_word_is_found_however_old(
     long_scope: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bm25, "ENOUGH", 100)
+    monkeypatch.setattr(bm25, "MIN_RARE_CANDIDATES", 100)
     assert found("saffron milk tea", limit=2) == ["t:150", "t:7"]
 
 

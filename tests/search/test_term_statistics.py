@@ -20,7 +20,9 @@ def test_estimate__tells_common_words_from_rare_ones(statements: Statements) -> 
         WHERE thread_id = 't' AND sequence %% 4 = 0"""
     )
     with statements() as sent:
-        known = term_statistics.estimate(["'tea'", "'milk'", "'coffee'", "'999'"], ALICE)
+        known = term_statistics.estimate_term_statistics(
+            ["'tea'", "'milk'", "'coffee'", "'999'"], ALICE
+        )
     assert len(sent) == 1
     assert known.messages == 1_000
     assert known.is_known
@@ -35,21 +37,21 @@ def test_estimate__of_a_thread() -> None:
     fill(make_thread("alice", "t"), 200, text="tea")
     fill(make_thread("alice", "u"), 200, text="coffee")
     scope = SearchScope(thread_id="u", resource_id="alice")
-    known = term_statistics.estimate(["'tea'", "'coffee'"], scope)
+    known = term_statistics.estimate_term_statistics(["'tea'", "'coffee'"], scope)
     assert (known.messages, known.holding[0], known.expected(1)) == (200, 0, 200)
 
 
 def test_estimate__a_sample_that_is_too_small_tells_nothing() -> None:
     thread = make_thread("alice", "t")
-    assert not term_statistics.estimate(["'tea'"], ALICE).is_known
+    assert not term_statistics.estimate_term_statistics(["'tea'"], ALICE).is_known
     fill(thread, 500, text="tea")
     sql.execute("UPDATE mastra_memory_message SET created_at = '2024-01-01'")
-    known = term_statistics.estimate(["'tea'"], ALICE)
+    known = term_statistics.estimate_term_statistics(["'tea'"], ALICE)
     assert known.messages == 500
     assert not known.is_known
 
 
 def test_estimate__is_counted_no_further_than_need_be(monkeypatch: pytest.MonkeyPatch) -> None:
     fill(make_thread("alice", "t"), 50)
-    monkeypatch.setattr(term_statistics, "COUNTED", 20)
-    assert term_statistics.estimate(["'tea'"], ALICE).messages == 20
+    monkeypatch.setattr(term_statistics, "MAX_COUNTED_MESSAGES", 20)
+    assert term_statistics.estimate_term_statistics(["'tea'"], ALICE).messages == 20

@@ -26,7 +26,9 @@ TALKS = {
 def threads(memory_settings: Callable[..., None], db: None) -> Iterator[None]:
     """`a` of a0 … a8, a minute later `b` of b0 … b3, both of `res`, and `x` of another."""
     memory_settings()
-    with embedder.use(FunctionEmbedder(lambda texts: [embed(text) for text in texts])):
+    with embedder.override_embedder(
+        FunctionEmbedder(lambda texts: [embed(text) for text in texts])
+    ):
         say("x", "violet submarine", owner="other")
         say("a", TALKS["a"])
         say("b", TALKS["b"], start=60)

@@ -36,7 +36,7 @@ def messages(db: None) -> None:
 
 def matching(given: dict[str, Any]) -> str:
     """Names of the messages that fit, in order."""
-    where = metadata_filters.condition(given)
+    where = metadata_filters.build_condition(given)
     found = sql.rows(
         f"""SELECT m.id FROM mastra_memory_message m
         JOIN mastra_memory_thread t ON t.id = m.thread_id WHERE {where} ORDER BY m.id""",
@@ -156,7 +156,7 @@ def test_condition__operators(given: dict[str, Any], found: str) -> None:
 )
 def test_condition__a_faulty_filter_names_its_place(given: dict[str, Any], place: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        metadata_filters.condition(given)
+        metadata_filters.build_condition(given)
     assert [issue.field for issue in refused.value.issues] == [place]
 
 
@@ -165,14 +165,14 @@ def test_condition__neither_depth_nor_size_is_endless() -> None:
     for _ in range(30):
         deep = {"$and": [deep]}
     with pytest.raises(InvalidInput, match="levels deep"):
-        metadata_filters.condition(deep)
+        metadata_filters.build_condition(deep)
     nested: dict[str, Any] = {"$eq": 1}
     for _ in range(30):
         nested = {"$elemMatch": nested}
     with pytest.raises(InvalidInput, match="levels deep"):
-        metadata_filters.condition({"n": nested})
+        metadata_filters.build_condition({"n": nested})
     with pytest.raises(InvalidInput, match="condition number"):
-        metadata_filters.condition({f"k{n}": 1 for n in range(1_000)})
+        metadata_filters.build_condition({f"k{n}": 1 for n in range(1_000)})
 
 
 def test_condition__metadata_counts_as_it_is_now() -> None:

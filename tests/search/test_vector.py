@@ -13,7 +13,7 @@ from mastra_memory.exceptions import EmbedderMismatch
 from mastra_memory.models import Thread
 from mastra_memory.search import vector
 from mastra_memory.search.scope import SearchScope
-from mastra_memory.search.vector import Meaning
+from mastra_memory.search.vector import VectorQuery
 from tests.conftest import Statements
 from tests.search.vectors import MODEL, at_angle, store
 from tests.support.factories import make_thread, moment
@@ -27,18 +27,18 @@ def find(
 ) -> list[tuple[str, float]]:
     """Ids and scores, best first; of resource `alice` unless a scope is given."""
     scope = wanted.pop("scope", SearchScope(resource_id="alice"))
-    looked_for = Meaning(model=MODEL, vectors=vectors, scope=scope, **wanted)
-    found = vector.find_by_meaning(looked_for, limit=limit, use_index=use_index)
+    looked_for = VectorQuery(model=MODEL, vectors=vectors, scope=scope, **wanted)
+    found = vector.find_by_similarity(looked_for, limit=limit, use_index=use_index)
     return [(scored.id, round(scored.score, 4)) for scored in found]
 
 
 def build_index(dimensions: int = 2) -> None:
     """The index, built inside the transaction of a test."""
-    index = VectorIndex.of(MODEL, dimensions)
+    index = VectorIndex.for_model(MODEL, dimensions)
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE INDEX {index.name} ON mastra_memory_messageembedding "
-            f"USING hnsw ((embedding::{index.kind}) {index.operators}) WHERE {index.condition}"
+            f"USING hnsw ((embedding::{index.kind}) {index.operator_class}) WHERE {index.condition}"
         )
 
 
@@ -132,8 +132,10 @@ def test_find_by_meaning__vectors_of_another_length_are_an_error_with_both_numbe
 
 def test_find_by_meaning__vectors_of_another_model_are_never_compared() -> None:
     store(make_thread(), {"other": at_angle(1.0)})
-    wanted = Meaning(model="another/model", vectors=[NEAR], scope=SearchScope(resource_id="alice"))
-    assert vector.find_by_meaning(wanted, limit=5) == []
+    wanted = VectorQuery(
+        model="another/model", vectors=[NEAR], scope=SearchScope(resource_id="alice")
+    )
+    assert vector.find_by_similarity(wanted, limit=5) == []
 
 
 def test_find_by_meaning__a_query_without_direction_finds_nothing() -> None:
@@ -154,7 +156,7 @@ def test_find_by_meaning__large_scopes_ask_the_index(
     memory_settings: Any, statements: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_settings(EXACT_SEARCH_LIMIT=3)
-    monkeypatch.setattr(vector, "LOOK_COST", 0.1)
+    monkeypatch.setattr(vector, "INDEX_LOOKUP_COST", 0.1)
     store(make_thread(), {f"m{n}": at_angle(n / 10) for n in range(6)})
     build_index()
     with statements() as sent:
@@ -186,9 +188,9 @@ def test_find_by_meaning__the_index_is_really_used() -> None:
     thread = make_thread()
     store(thread, {f"m{n}": at_angle(n / 50) for n in range(50)})
     build_index()
-    index = VectorIndex.of(MODEL, 2)
+    index = VectorIndex.for_model(MODEL, 2)
     where = SearchScope(resource_id="alice").condition("e", by_index=False)
-    with vector._no_plan_but_the_index():
+    with vector._force_index_scan():
         plan = sql.rows(
             f"""EXPLAIN SELECT e.message_id, {index.distance("e", exact=False)} AS distance
             FROM mastra_memory_messageembedding e WHERE {index.condition} AND {where}
@@ -260,6 +262,6 @@ def test_find_by_meaning__metrics(memory_settings: Any, metric: str, score: floa
 
 def test_find_by_meaning__hits_say_where_they_stand() -> None:
     store(make_thread("alice", "t"), {"one": at_angle(1.0)}, at=5)
-    wanted = Meaning(model=MODEL, vectors=[NEAR], scope=SearchScope(resource_id="alice"))
-    (scored,) = vector.find_by_meaning(wanted, limit=1)
+    wanted = VectorQuery(model=MODEL, vectors=[NEAR], scope=SearchScope(resource_id="alice"))
+    (scored,) = vector.find_by_similarity(wanted, limit=1)
     assert scored.created == moment(5).timestamp()

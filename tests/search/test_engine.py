@@ -17,7 +17,7 @@ from mastra_memory.exceptions import (
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message
 from mastra_memory.search import engine
-from mastra_memory.search.engine import Kind, Search
+from mastra_memory.search.engine import SearchRequest, SearchType
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.testing import FakeEmbedder
 from tests.support.factories import a_message, make_thread
@@ -31,7 +31,7 @@ TEXTS = ["green tea", "hot tea with milk", "green leaves", "nothing to drink", "
 def model(memory_settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEmbedder]:
     """A fake that makes all vectors and is tried once; messages `t0` … of alice."""
     memory_settings()
-    monkeypatch.setattr(embedder, "RETRY_AFTER", ())
+    monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", ())
     with FakeEmbedder(dimensions=256) as fake:
         say("t", TEXTS)
         yield fake
@@ -47,10 +47,10 @@ def say(thread_id: str, texts: list[str], role: str = "user") -> None:
     Memory(options={"semanticRecall": True}).save_messages(batch)
 
 
-def find(words: str, kind: Kind = "hybrid", limit: int = 10, **more: Any) -> list[str]:
+def find(words: str, kind: SearchType = "hybrid", limit: int = 10, **more: Any) -> list[str]:
     """Ids of what is found, best first."""
-    search = Search(query=words, scope=ALICE, **more)
-    return [scored.id for scored in engine.find(search, kind, limit=limit).scored]
+    search = SearchRequest(query=words, scope=ALICE, **more)
+    return [scored.id for scored in engine.find_matches(search, kind, limit=limit).scored]
 
 
 def test_find__both_find_more_than_words() -> None:
@@ -83,8 +83,8 @@ def test_find__demands_do_not_make_a_result_shorter() -> None:
 def test_find__without_syntax_a_quoted_word_demands_nothing() -> None:
     said = 'She said "tea and green things" but -leaves'
     assert find(said, "text") == []
-    assert set(find(said, "text", with_syntax=False)) == {"t0", "t1", "t2", "t4"}
-    assert find(said, with_syntax=False, limit=1) == ["t2"]
+    assert set(find(said, "text", parse_operators=False)) == {"t0", "t1", "t2", "t4"}
+    assert find(said, parse_operators=False, limit=1) == ["t2"]
 
 
 def test_find__a_filter_holds_for_neighbours_too() -> None:
@@ -117,7 +117,9 @@ def test_find__both_go_on_with_words_where_vectors_have_another_length() -> None
 
 
 @pytest.mark.parametrize("kind", ["text", "semantic", "hybrid"])
-def test_find__without_catching_up_nothing_is_written(kind: Kind, model: FakeEmbedder) -> None:
+def test_find__without_catching_up_nothing_is_written(
+    kind: SearchType, model: FakeEmbedder
+) -> None:
     model.tokens_each = 5
     say("u", ["green tea"] * 12)  # so many that their words are written later
     assert Message.objects.filter(search=None).exists()
@@ -130,7 +132,7 @@ def test_find__without_catching_up_nothing_is_written(kind: Kind, model: FakeEmb
 
 
 @pytest.mark.parametrize("kind", ["text", "semantic", "hybrid"])
-def test_find__limit_zero_finds_nothing(kind: Kind) -> None:
+def test_find__limit_zero_finds_nothing(kind: SearchType) -> None:
     assert find("tea", kind, limit=0) == []
 
 

@@ -72,7 +72,7 @@ def test_recall__history_off_is_empty_unless_a_page_is_asked_for(
     thread: StoredThread, off: dict[str, Any]
 ) -> None:
     options = MemoryOptions.parse(off)
-    assert selection.recall(options, "t") == selection.EMPTY
+    assert selection.recall(options, "t") == selection.EMPTY_PAGE
     assert numbers(selection.recall(options, "t", per_page=2)) == "67"
 
 

@@ -169,7 +169,7 @@ def test_search__both_goes_on_with_words_when_the_embedder_is_down(
     from mastra_memory.embedding import embedder
     from mastra_memory.exceptions import ProviderUnavailable
 
-    monkeypatch.setattr(embedder, "RETRY_AFTER", ())
+    monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", ())
     bare.error = ProviderUnavailable("down")
     assert ids(recalling.search("berlin", resource_id="alice", search_type="hybrid"))[0] == "t3"
     with pytest.raises(ProviderUnavailable):

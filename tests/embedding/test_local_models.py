@@ -47,8 +47,8 @@ def test_embed__no_library_is_loaded_by_a_web_process() -> None:
 def test_embed__leaves_the_product_s_logging_as_it_is() -> None:
     code = (
         "import logging\n"
-        "from mastra_memory.embedding import local\n"
-        "local.make(local.NAME)\n"
+        "from mastra_memory.embedding import wordllama\n"
+        "wordllama.create_embedder(wordllama.NAME)\n"
         "root = logging.getLogger()\n"
         "print(root.level == logging.WARNING, root.handlers)"
     )
