@@ -1,4 +1,4 @@
-"""The command that does what rows say is still to be done."""
+"""Tests of the command that does the work of lost tasks."""
 
 import io
 
@@ -13,33 +13,33 @@ pytestmark = pytest.mark.django_db
 
 
 def run() -> str:
-    """What the command says."""
+    """Run the command and return its output."""
     out = io.StringIO()
     call_command("mastra_catch_up", stdout=out)
     return out.getvalue()
 
 
-def test_mastra_catch_up__without_any_task_having_run() -> None:
+def test_mastra_catch_up__needs_no_task() -> None:
     memory = Memory(options={"semanticRecall": True, "generateTitle": True})
     memory.save_messages(some_messages(make_thread("alice", "t"), 12))
     assert Message.objects.filter(search=None).count() == 12
-    said = run()
-    assert said.splitlines()[:3] == [
+    output = run()
+    assert output.splitlines()[:3] == [
         "Embedded 12 messages",
-        "Wrote the words of 12 messages",
-        "Worked on 1 titles",
+        "Wrote the search words of 12 messages",
+        "Processed the titles of 1 threads",
     ]
     assert not EmbeddingRequest.objects.exists()
     assert not Message.objects.filter(search=None).exists()
     assert Thread.objects.get(pk="t").title
 
 
-def test_mastra_catch_up__twice_changes_nothing() -> None:
+def test_mastra_catch_up__second_run_changes_nothing() -> None:
     run()
     assert run().splitlines()[0] == "Embedded 0 messages"
 
 
-def test_mastra_catch_up__finds_copies_with_neither_vector_nor_request() -> None:
+def test_mastra_catch_up__embeds_copies_without_vector_or_request() -> None:
     memory = Memory(options={"semanticRecall": True})
     memory.save_messages(some_messages(make_thread("alice", "t"), 3))
     run()
