@@ -97,7 +97,7 @@ def fill(threads: int, messages_per_thread: int) -> None:
     from mastra_memory.db import sql
 
     sentences = _sentences()
-    indexes = sql.rows(
+    indexes = sql.fetch_all(
         """SELECT indexname, indexdef FROM pg_indexes
         WHERE tablename = 'mastra_memory_message' AND strpos(indexdef, 'UNIQUE') = 0"""
     )

@@ -18,15 +18,15 @@ from mastra_memory.exceptions import (
 )
 from mastra_memory.models import MessageEmbedding
 
-PGVECTOR = (0, 8)
+MIN_PGVECTOR_VERSION = (0, 8)
 """The oldest version that goes on scanning an index until enough of it is in the scope."""
-PROBE = "probe"
+PROBE_TEXT = "probe"
 
 
 @checks.register("mastra_memory")
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
     """Unknown names in `MASTRA_MEMORY` and options that cannot be read."""
-    if fault := conf.unreadable():
+    if fault := conf.find_config_error():
         return [checks.Error(fault, id="mastra_memory.E001")]
     return [
         checks.Error(f"MASTRA_MEMORY options of {name}: {fault}", id="mastra_memory.E002")
@@ -38,7 +38,7 @@ def _faulty_options() -> list[tuple[str, str]]:
     faults = []
     for agent_id in (None, *conf.app_settings().AGENTS):
         try:
-            conf.agent_options(agent_id)
+            conf.get_agent_options(agent_id)
         except (AgentNotFound, MemoryNotConfigured):
             continue
         except InvalidInput as error:
@@ -49,7 +49,7 @@ def _faulty_options() -> list[tuple[str, str]]:
 @checks.register("mastra_memory")
 def check_limits(**_: Any) -> list[checks.CheckMessage]:
     """Report time limits that are not numbers of seconds."""
-    if conf.unreadable():
+    if conf.find_config_error():
         return []
     known = conf.app_settings()
     names = ("STATEMENT_TIMEOUT_API", "STATEMENT_TIMEOUT_ADMIN", "STATEMENT_TIMEOUT_TASKS")
@@ -66,9 +66,9 @@ def check_limits(**_: Any) -> list[checks.CheckMessage]:
 @checks.register("mastra_memory")
 def check_recalled_messages(**_: Any) -> list[checks.CheckMessage]:
     """Report limits on what is read that are not positive whole numbers."""
-    if conf.unreadable():
+    if conf.find_config_error():
         return []
-    found = []
+    found: list[checks.CheckMessage] = []
     for name in ("MAX_RECALLED_MESSAGES", "MAX_PAGE_BYTES"):
         limit: object = getattr(conf.app_settings(), name)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
@@ -85,7 +85,7 @@ def _is_duration(value: Any) -> bool:
 @checks.register("mastra_memory")
 def check_metric(**_: Any) -> list[checks.CheckMessage]:
     """A metric that pgvector does not know."""
-    if conf.unreadable():
+    if conf.find_config_error():
         return []
     try:
         VectorIndex.for_model("", 1)
@@ -116,7 +116,7 @@ def check_vectors(databases: Sequence[str] | None = None, **_: Any) -> list[chec
 
     Runs with `check --database default` and before `migrate`, not when a web server starts.
     """
-    if conf.unreadable() or router.db_for_write(MessageEmbedding) not in (databases or ()):
+    if conf.find_config_error() or router.db_for_write(MessageEmbedding) not in (databases or ()):
         return []
     try:
         return _check_version() or [*_check_lengths(), *_check_index()]
@@ -125,17 +125,17 @@ def check_vectors(databases: Sequence[str] | None = None, **_: Any) -> list[chec
 
 
 def _check_version() -> list[checks.CheckMessage]:
-    found = sql.row(
+    found = sql.fetch_one(
         """SELECT e.extversion, a.default_version,
             (SELECT r.rolsuper FROM pg_roles r WHERE r.rolname = current_user)
         FROM (SELECT 'vector' AS name) AS wanted
         LEFT JOIN pg_extension e ON e.extname = wanted.name
         LEFT JOIN pg_available_extensions a ON a.name = wanted.name"""
     )
-    return extension_faults(*found) if found else []
+    return check_extension_version(*found) if found else []
 
 
-def extension_faults(
+def check_extension_version(
     created: str | None, available: str | None, may_create: bool
 ) -> list[checks.CheckMessage]:
     """What is wrong with pgvector: its version in this database, that on the server."""
@@ -149,7 +149,7 @@ def extension_faults(
                 id="mastra_memory.E009",
             )
         ]
-    if tuple(map(int, version.split(".")[:2])) < PGVECTOR:
+    if tuple(map(int, version.split(".")[:2])) < MIN_PGVECTOR_VERSION:
         return [
             checks.Error(
                 f"The PostgreSQL extension vector has version {version}, 0.8 or newer is needed.",
@@ -177,7 +177,7 @@ def _check_lengths() -> list[checks.CheckMessage]:
         return []
     try:
         used = embedder.get_embedder(model)
-        made = embedder.embed_query(model, [PROBE]).dimensions if used.is_local else None
+        made = embedder.embed_query(model, [PROBE_TEXT]).dimensions if used.is_local else None
     except MastraMemoryError as error:
         return [checks.Error(f"EMBEDDER: {error}", id="mastra_memory.E005")]
     if model not in stored:
@@ -216,7 +216,7 @@ def _check_index() -> list[checks.CheckMessage]:
         index = VectorIndex.for_model(known.EMBEDDER, dimensions)
         if index.kind is None or index.is_ready():
             continue
-        counted = sql.row(
+        counted = sql.fetch_one(
             f"SELECT count(*) FROM (SELECT 1 FROM {TABLE} WHERE {index.condition} LIMIT %s) e",
             [known.EXACT_SEARCH_LIMIT + 1],
         )

@@ -104,7 +104,7 @@ def app_settings() -> AppSettings:
     return _read().settings
 
 
-def unreadable() -> str:
+def find_config_error() -> str:
     """Why `MASTRA_MEMORY` cannot be read at all; empty when it can."""
     given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
     if not isinstance(given, Mapping):
@@ -120,13 +120,13 @@ def unreadable() -> str:
     return f"MASTRA_MEMORY has no dict as {', '.join(wrong)}" if wrong else ""
 
 
-def embedding_models() -> list[str]:
+def get_embedding_models() -> list[str]:
     """The embedders of what is saved from now on, the one that recall uses first."""
     known = app_settings()
     return list(dict.fromkeys([known.EMBEDDER, *known.EMBED_ALSO]))
 
 
-def agent_options(agent_id: str | None) -> MemoryOptions:
+def get_agent_options(agent_id: str | None) -> MemoryOptions:
     """The options of an agent; of no agent, OPTIONS.
 
     Raises `AgentNotFound` for an id that is none of the configured agents, and

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-MOST_ISSUES = 100
+MAX_ISSUES = 100
 """So many faults of one input are told: a refusal is not to be much larger than the input."""
 
 
@@ -25,7 +25,7 @@ class InvalidInput(MastraMemoryError):
 
     def __init__(self, message: str, issues: Iterable[Issue] = ()) -> None:
         super().__init__(message)
-        self.issues = tuple(islice(issues, MOST_ISSUES))
+        self.issues = tuple(islice(issues, MAX_ISSUES))
 
 
 class InvalidJson(InvalidInput):
@@ -88,7 +88,7 @@ class ProviderRefused(MastraMemoryError):
     """A model provider refused in a way that will not heal by itself: key, model name, input."""
 
 
-class Outdated(MastraMemoryError):
+class StaleData(MastraMemoryError):
     """Somebody else changed it since it was read. Nothing was changed."""
 
 

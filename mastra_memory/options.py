@@ -27,7 +27,7 @@ DEFAULT_TEMPLATE = "\n# User Information\n" + "".join(
     )
 )
 
-MOST = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 """JavaScript's largest whole number, which stands for "all"; more is read as that."""
 
 _OPAQUE = frozenset({"schema", "filter", "template", "instructions"})
@@ -58,19 +58,21 @@ def _rename(options: Any, rename: Any) -> Any:
     }
 
 
-def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+def merge_options(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
     """`override` over `base`: objects merge, everything else replaces; a schema replaces whole."""
     merged = dict(base)
     for key, value in override.items():
         old = merged.get(key)
         if isinstance(value, Mapping) and isinstance(old, Mapping) and key not in _OPAQUE:
-            merged[key] = merge(old, value)
+            merged[key] = merge_options(old, value)
         else:
             merged[key] = value
     return merged
 
 
-def outside_options(given: Mapping[str, Any] | None, own: "MemoryOptions") -> dict[str, Any] | None:
+def parse_request_options(
+    given: Mapping[str, Any] | None, own: "MemoryOptions"
+) -> dict[str, Any] | None:
     """Return the options of a request in snake_case; `own` are the agent's.
 
     Raises `InvalidInput` for a schema of working memory that is not the agent's own. Schemas come
@@ -160,7 +162,7 @@ class MemoryOptions:
     """All options of one agent. `None` means that a feature is off."""
 
     last_messages: int | Literal[False] = 10
-    last_messages_given: bool = False
+    last_messages_is_set: bool = False
     message_history: MessageHistory | None = None
     read_only: bool = False
     filter_incomplete_tool_calls: bool = True
@@ -180,7 +182,7 @@ class MemoryOptions:
         """
         raw: dict[str, Any] = {}
         for layer in layers:
-            raw = merge(raw, snake_keys(layer))
+            raw = merge_options(raw, snake_keys(layer))
         return _Reader(raw).read()
 
     def merged(self, override: Mapping[str, Any] | None) -> "MemoryOptions":
@@ -188,7 +190,7 @@ class MemoryOptions:
         return MemoryOptions.parse(self.raw, override) if override else self
 
     @property
-    def history_off(self) -> bool:
+    def is_history_disabled(self) -> bool:
         """True when no history is wanted unless a page is asked for."""
         no_tokens = self.message_history is not None and self.message_history.max_tokens == 0
         return not self.last_messages or no_tokens
@@ -207,7 +209,7 @@ class _Reader:
                 self.fault(path, reason)
         options = MemoryOptions(
             last_messages=self.last_messages(),
-            last_messages_given="last_messages" in self.raw,
+            last_messages_is_set="last_messages" in self.raw,
             message_history=self.message_history(),
             read_only=self.one_of("read_only", (False, True)),
             filter_incomplete_tool_calls=self.one_of("filter_incomplete_tool_calls", (True, False)),
@@ -252,7 +254,7 @@ class _Reader:
     def whole(self, path: str, default: int, minimum: int = 0) -> int:
         value = self.get(path, default)
         if isinstance(value, int) and not isinstance(value, bool) and value >= minimum:
-            return min(value, MOST)
+            return min(value, MAX_SAFE_INTEGER)
         self.fault(path, f"must be a whole number of at least {minimum}")
         return default
 

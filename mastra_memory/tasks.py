@@ -77,7 +77,7 @@ def write_words() -> int:
 @_limited
 def generate_title(thread_id: str) -> None:
     """Give a thread its title; when the model is unavailable, try again later."""
-    seconds = titles.propose_title(thread_id)
+    seconds = titles.generate_title(thread_id)
     if seconds is not None:
         enqueue(generate_title, thread_id, after=seconds)
 
@@ -96,7 +96,7 @@ def resume() -> None:
 
 
 def _enqueue_titles_and_exports() -> None:
-    for thread_id in titles.due_threads():
+    for thread_id in titles.list_due_threads():
         enqueue(generate_title, thread_id)
     for job_id in exports.list_unfinished():
         enqueue(make_export, job_id)

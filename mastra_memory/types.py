@@ -60,7 +60,7 @@ class StoredMessage(NamedTuple):
         return datetime.fromisoformat(self.created)
 
     @property
-    def place(self) -> tuple[str, int]:
+    def sort_key(self) -> tuple[str, int]:
         """What messages are ordered by: the time, then the sequence."""
         return self.created, self.sequence
 

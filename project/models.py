@@ -34,7 +34,7 @@ class AccessTokenQuerySet(models.QuerySet["AccessToken"]):
 
         Every call of the API asks this: the statement is made once, and planned once a connection.
         """
-        found = sql.hot_rows(_find_live(), [hash_secret(secret)])
+        found = sql.fetch_all_prepared(_find_live(), [hash_secret(secret)])
         if not found:
             return None
         own = len(AccessToken._meta.concrete_fields)

@@ -198,7 +198,7 @@ def test_check_vectors__an_old_pgvector(monkeypatch: pytest.MonkeyPatch) -> None
 def test_extension_faults(
     created: str | None, available: str | None, may_create: bool, told: str | None
 ) -> None:
-    found = checks.extension_faults(created, available, may_create)
+    found = checks.check_extension_version(created, available, may_create)
     assert [fault.id for fault in found] == ([told] if told else [])
 
 

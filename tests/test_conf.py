@@ -20,7 +20,7 @@ def test_app_settings__override_settings_works_at_once() -> None:
 def test_agent_options__override_settings_works_at_once() -> None:
     for last in (3, 4):
         with override_settings(MASTRA_MEMORY={"OPTIONS": {"lastMessages": last}}):
-            assert conf.agent_options("whoever").last_messages == last
+            assert conf.get_agent_options("whoever").last_messages == last
 
 
 def test_agent_options__an_agent_differs_from_the_defaults(
@@ -30,14 +30,14 @@ def test_agent_options__an_agent_differs_from_the_defaults(
         OPTIONS={"lastMessages": 3, "readOnly": True},
         AGENTS={"own": {"lastMessages": 5}, "plain": {}, "none": None},
     )
-    assert conf.agent_options(None).last_messages == 3
-    assert conf.agent_options("plain").last_messages == 3
-    own = conf.agent_options("own")
+    assert conf.get_agent_options(None).last_messages == 3
+    assert conf.get_agent_options("plain").last_messages == 3
+    own = conf.get_agent_options("own")
     assert (own.last_messages, own.read_only) == (5, True)
     with pytest.raises(MemoryNotConfigured):
-        conf.agent_options("none")
+        conf.get_agent_options("none")
     with pytest.raises(AgentNotFound):
-        conf.agent_options("whoever")
+        conf.get_agent_options("whoever")
 
 
 def test_app_settings__are_read_once_for_each_dict() -> None:

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.options import DEFAULT_TEMPLATE, MemoryOptions, camel_keys, merge, snake_keys
+from mastra_memory.options import (
+    DEFAULT_TEMPLATE,
+    MemoryOptions,
+    camel_keys,
+    merge_options,
+    snake_keys,
+)
 
 ON = {"enabled": True}
 FEATURES = ("semanticRecall", "observationalMemory", "generateTitle")
@@ -18,10 +24,10 @@ def parsed(*layers: dict[str, Any]) -> MemoryOptions:
 
 def test_parse__defaults() -> None:
     options = parsed()
-    assert options.last_messages == 10 and not options.last_messages_given
+    assert options.last_messages == 10 and not options.last_messages_is_set
     assert options.message_history is None and options.semantic_recall is None
     assert options.observational_memory is None and options.generate_title is None
-    assert options.read_only is False and options.history_off is False
+    assert options.read_only is False and options.is_history_disabled is False
     assert options.working_memory.enabled is False
     assert options.working_memory.scope == "resource"
     assert options.working_memory.template == DEFAULT_TEMPLATE
@@ -68,7 +74,7 @@ def test_keys__schemas_filters_and_texts_keep_theirs() -> None:
 
 def test_merge__objects_merge_and_everything_else_replaces() -> None:
     base = {"a": {"b": 1, "c": [1]}, "schema": {"x": 1}, "d": 1}
-    assert merge(base, {"a": {"c": [2]}, "schema": {"y": 2}, "d": None}) == {
+    assert merge_options(base, {"a": {"c": [2]}, "schema": {"y": 2}, "d": None}) == {
         "a": {"b": 1, "c": [2]},
         "schema": {"y": 2},
         "d": None,
@@ -80,7 +86,7 @@ def test_merged__a_call_overrides_its_agent() -> None:
     agent = parsed({"workingMemory": ON | {"template": "# A"}}, {"lastMessages": 20})
     called = agent.merged({"workingMemory": {"scope": "thread"}, "lastMessages": False})
     assert called.working_memory.enabled and called.working_memory.template == "# A"
-    assert called.working_memory.scope == "thread" and called.history_off
+    assert called.working_memory.scope == "thread" and called.is_history_disabled
     assert agent.last_messages == 20 and agent.merged(None) is agent and agent.merged({}) is agent
 
 
@@ -88,7 +94,7 @@ def test_merged__a_call_overrides_its_agent() -> None:
     "given", [{"lastMessages": 0}, {"lastMessages": False}, {"messageHistory": {"maxTokens": 0}}]
 )
 def test_history_off__nothing_is_wanted(given: dict[str, Any]) -> None:
-    assert parsed(given).history_off
+    assert parsed(given).is_history_disabled
 
 
 def test_parse__message_history_takes_a_quarter_by_default() -> None:

@@ -61,7 +61,7 @@ def sent_by(act: Callable[[], Any]) -> list[tuple[str, Any]]:
 def plans(act: Callable[[], Any]) -> Iterator[str]:
     """How the database runs these statements: for these parameters, and for any."""
     for statement, params in sent_by(act):
-        yield "\n".join(line for (line,) in sql.rows("EXPLAIN " + statement, params))
+        yield "\n".join(line for (line,) in sql.fetch_all("EXPLAIN " + statement, params))
         with connection.cursor() as cursor:
             cursor.execute("EXPLAIN (GENERIC_PLAN) " + numbered(statement))
             yield "\n".join(line for (line,) in cursor.fetchall())
@@ -104,7 +104,7 @@ def test_read__touches_no_more_than_it_must(large: None, name: str) -> None:
     """A page of 40 reads some hundred buffers, not the two thousand messages of its thread."""
     explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
     for statement, params in sent_by(READS[name]):
-        (found,) = sql.row(explain + statement, params) or ()
+        (found,) = sql.fetch_one(explain + statement, params) or ()
         top = found[0]["Plan"]
         assert top["Shared Hit Blocks"] + top["Shared Read Blocks"] < 400, statement
 

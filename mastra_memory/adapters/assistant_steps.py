@@ -14,7 +14,9 @@ def deduplicate_tool_calls(messages: Iterable[StoredMessage]) -> Iterator[Stored
     """The messages, each call once: Mastra's stores tell it again in the message of its result."""
     messages = list(messages)
     told = [_with_calls(message) for message in messages]
-    for message, before, after in zip(messages, told, tool_calls.folded(told), strict=True):
+    for message, before, after in zip(
+        messages, told, tool_calls.fold_tool_calls(told), strict=True
+    ):
         if after is before:
             yield message
         elif after is not None:
@@ -23,7 +25,7 @@ def deduplicate_tool_calls(messages: Iterable[StoredMessage]) -> Iterator[Stored
 
 def _with_calls(message: StoredMessage) -> Json | None:
     """The content of an assistant's message that may hold calls."""
-    may = message.role == "assistant" and tool_calls.may_have_calls(message.content_json)
+    may = message.role == "assistant" and tool_calls.may_contain_calls(message.content_json)
     return message.content if may else None
 
 
@@ -44,7 +46,10 @@ def is_tool_call(part: Mapping[str, Any]) -> bool:
 
 def has_outcome(part: Mapping[str, Any]) -> bool:
     """Whether a part is a tool call with an outcome."""
-    return is_tool_call(part) and tool_calls.rank(part["toolInvocation"]) >= tool_calls.ENDED
+    return (
+        is_tool_call(part)
+        and tool_calls.get_state_rank(part["toolInvocation"]) >= tool_calls.FINISHED_RANK
+    )
 
 
 def split_steps(content: Mapping[str, Any], *, library: str, whole: bool) -> Iterator[Step]:

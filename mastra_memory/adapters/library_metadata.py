@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mastra_memory.content.parts import Content
+from mastra_memory.content.normalization import Content
 
 Json = dict[str, Any]
 

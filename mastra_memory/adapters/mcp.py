@@ -13,7 +13,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from mastra_memory import __version__, conf
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.memory import Memory
@@ -186,7 +186,7 @@ def _hit(hit: SearchHit) -> Json:
         "message_id": hit.id,
         "role": hit.role,
         "text": hit.text,
-        "created_at": times.to_wire(hit.created_at),
+        "created_at": times.format_time(hit.created_at),
         "score": hit.score,
     }
 
@@ -195,6 +195,6 @@ def _told(message: StoredMessage) -> Json:
     return {
         "message_id": message.id,
         "role": message.role,
-        "text": parts.text_of(message.content),
+        "text": normalization.get_text(message.content),
         "created_at": message.created,
     }

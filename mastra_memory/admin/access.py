@@ -45,7 +45,7 @@ def of_visible_threads(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[An
 
 def mask_of(user: Any) -> redaction.Mask:
     """How texts are shown to this user."""
-    return redaction.as_is if may(user, "view_personal_data") else redaction.mask()
+    return redaction.keep_text if may(user, "view_personal_data") else redaction.get_mask()
 
 
 def refuse_masked_search(request: HttpRequest, query: str) -> bool:

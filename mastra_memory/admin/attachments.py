@@ -8,7 +8,7 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
-from mastra_memory.content import normalization
+from mastra_memory.content import part_types
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_files
 
@@ -28,7 +28,7 @@ def answer(request: HttpRequest, thread: Thread, sequence: int, index: int) -> H
 
     Texts are masked for this reader. What can be neither shown nor masked is refused.
     """
-    found = normalization.file_bytes(_content(thread, sequence), index)
+    found = part_types.read_file(_content(thread, sequence), index)
     if found is None:
         raise Http404
     held, mime_type, name = found

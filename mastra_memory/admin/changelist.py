@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless, marked
-from mastra_memory.content.redaction import MAX_MATCH, mask_beginning
+from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
 from mastra_memory.review import thread_search
@@ -43,7 +43,7 @@ TITLE_CHARACTERS = 200
 
 def short_title(field: str = "title") -> Left:
     """As much of a title as masking and showing it in a list take, however long it is."""
-    return Left(field, TITLE_CHARACTERS + 2 * MAX_MATCH)
+    return Left(field, TITLE_CHARACTERS + 2 * MAX_MATCH_CHARS)
 
 
 def with_thread_title(rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -7,10 +7,10 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from mastra_memory.content import normalization, parts
+from mastra_memory.content import normalization, part_types
 from mastra_memory.db import json_text, times
 from mastra_memory.db.locking import retry_conflicts
-from mastra_memory.exceptions import InvalidInput, InvalidJson, Outdated
+from mastra_memory.exceptions import InvalidInput, InvalidJson, StaleData
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, MessageEmbedding, Thread, ThreadChange
 from mastra_memory.review import conversation_pages, history
@@ -30,13 +30,13 @@ def _held(thread_id: str) -> Thread:
 
 def _check(value: Any, was: str) -> None:
     if fingerprint(value) != was:
-        raise Outdated(_("Somebody else changed this meanwhile. Nothing was saved."))
+        raise StaleData(_("Somebody else changed this meanwhile. Nothing was saved."))
 
 
 @retry_conflicts
 @transaction.atomic
 def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
-    """Give the thread a title. Raises `Outdated` unless it has the fingerprint `was`."""
+    """Give the thread a title. Raises `StaleData` unless it has the fingerprint `was`."""
     old = _held(thread_id).title
     _check(old, was)
     title = " ".join(json_text.clean_text(title).split())
@@ -48,7 +48,7 @@ def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
 @retry_conflicts
 @transaction.atomic
 def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by: Any) -> None:
-    """Replace the metadata. Raises `Outdated` unless it has the fingerprint `was`."""
+    """Replace the metadata. Raises `StaleData` unless it has the fingerprint `was`."""
     old = _held(thread_id).metadata
     _check(old, was)
     if metadata != old:
@@ -77,15 +77,15 @@ def read_metadata(text: str) -> dict[str, Any]:
 def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     """Let a message say something else; its tool calls, files and reasoning stay.
 
-    Raises `Outdated` unless its content has the fingerprint `was`, `InvalidInput` for an empty
+    Raises `StaleData` unless its content has the fingerprint `was`, `InvalidInput` for an empty
     text where there is nothing else.
     """
     _held(message.thread_id)
     current = Message.objects.get(pk=message.pk)
     _check(current.content, was)
-    if text == normalization.plain_text(current.content):
+    if text == part_types.get_editable_text(current.content):
         return
-    content = normalization.with_text(current.content, json_text.clean_text(text))
+    content = part_types.replace_text(current.content, json_text.clean_text(text))
     _memory_of(message.thread_id).update_messages([{"id": message.pk, "content": content}])
     changed = Message.objects.get(pk=message.pk)
     history.record(
@@ -122,7 +122,7 @@ def _whole(message: Message) -> dict[str, Any]:
         "role": message.role,
         "type": message.type,
         "content": message.content,
-        "createdAt": times.to_wire(message.created_at),
+        "createdAt": times.format_time(message.created_at),
     }
 
 
@@ -131,7 +131,7 @@ def _whole(message: Message) -> dict[str, Any]:
 def undo(thread_id: str, *, by: Any) -> ThreadChange | None:
     """Take the newest edit back; None when there is none.
 
-    Raises `Outdated` when what it changed was changed again since.
+    Raises `StaleData` when what it changed was changed again since.
     """
     thread = _held(thread_id)
     change = history.find_undoable(thread_id)
@@ -156,7 +156,7 @@ def undo(thread_id: str, *, by: Any) -> ThreadChange | None:
 def _restore_message(thread: Thread, change: ThreadChange) -> None:
     message = Message.objects.filter(pk=change.message_id, thread=thread).first()
     if message is None:
-        raise Outdated(_("The message was deleted since."))
+        raise StaleData(_("The message was deleted since."))
     _check(message.content, fingerprint(change.after))
     _memory_of(thread.pk).update_messages([{"id": message.pk, "content": change.before}])
 
@@ -164,7 +164,9 @@ def _restore_message(thread: Thread, change: ThreadChange) -> None:
 def _save_again(thread: Thread, messages: Sequence[Mapping[str, Any]]) -> None:
     """Bring deleted messages back; those with traces of working memory are not embedded again."""
     owner = {"threadId": thread.pk, "resourceId": thread.resource_id}
-    plain = [m for m in messages if parts.without_working_memory(m["content"]) == m["content"]]
+    plain = [
+        m for m in messages if normalization.strip_working_memory(m["content"]) == m["content"]
+    ]
     traced = [message for message in messages if message not in plain]
     memory = _memory_of(thread.pk)
     memory.save_messages([{**message, **owner} for message in plain])

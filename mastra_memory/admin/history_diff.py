@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.working_memory_panel import Line, difference
-from mastra_memory.content import normalization
-from mastra_memory.content.redaction import Mask, as_is, mask_beginning
+from mastra_memory.content import part_types
+from mastra_memory.content.redaction import Mask, keep_text, mask_beginning
 from mastra_memory.models import Review, ThreadChange
 from mastra_memory.review import history
 
@@ -29,7 +29,7 @@ def lines_of(
         return [Line("same", _("Too long to compare."))]
     sides = [_text(value, mask, names, budget) for value in (change.before, change.after)]
     before, after = (side[:LONGEST_SIDE] for side in sides)
-    lines = difference(before, after, as_is, budget)
+    lines = difference(before, after, keep_text, budget)
     if len(lines) <= LINES:
         return lines
     return [*lines[:LINES], Line("skip", "⋯")]
@@ -57,7 +57,7 @@ def _text(value: Any, mask: Mask, names: Mapping[int, str], budget: RenderBudget
 
 
 def _content(content: Any, mask: Mask, budget: RenderBudget) -> str:
-    text = mask_beginning(normalization.plain_text(content), mask, LONGEST_SIDE)
+    text = mask_beginning(part_types.get_editable_text(content), mask, LONGEST_SIDE)
     return text or budget.json(content, mask)[0]
 
 

@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access, edits
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.content import normalization
-from mastra_memory.content.redaction import as_is
-from mastra_memory.exceptions import InvalidInput, Outdated
+from mastra_memory.content import part_types
+from mastra_memory.content.redaction import keep_text
+from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import conversation_pages
 
@@ -44,14 +44,14 @@ def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, A
     page["text"] = text = request.POST.get("text", "").replace("\r\n", "\n")
     if "preview" in request.POST:
         return page | {
-            "preview": RenderBudget().prose(text, as_is),
+            "preview": RenderBudget().prose(text, keep_text),
             "was": request.POST.get("was"),
         }
     try:
         _save(request, thread, message, what, text)
     except InvalidInput as fault:
         return page | {"fault": str(fault), "was": request.POST.get("was", "")}
-    except Outdated:
+    except StaleData:
         return page | {"theirs": shown}
     return message.pk if message else ""
 
@@ -75,7 +75,7 @@ def _value(thread: Thread, message: Message | None, what: str) -> Any:
 
 def _current(thread: Thread, message: Message | None, what: str) -> str:
     if message is not None:
-        return normalization.plain_text(message.content)
+        return part_types.get_editable_text(message.content)
     return thread.title if what == "title" else _indented(thread.metadata)
 
 

@@ -20,8 +20,8 @@ from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.working_memory_panel import parse_document
-from mastra_memory.content import normalization
-from mastra_memory.content.redaction import Mask, split_before
+from mastra_memory.content import part_types
+from mastra_memory.content.redaction import Mask, find_split_position
 from mastra_memory.models import Message, ObservationalRecord, ObservationChunk
 
 PAGE_CHARACTERS = 100_000
@@ -46,8 +46,8 @@ def read_page(request: HttpRequest, texts: Iterable[str], mask: Mask) -> TextPag
         raise Http404
     text = _beginning(texts, (number + 1) * PAGE_CHARACTERS)
     # Pages end where nothing is masked, so that no page shows half of a masked value.
-    start = split_before(text, (number - 1) * PAGE_CHARACTERS, mask)
-    end = split_before(text, number * PAGE_CHARACTERS, mask)
+    start = find_split_position(text, (number - 1) * PAGE_CHARACTERS, mask)
+    end = find_split_position(text, number * PAGE_CHARACTERS, mask)
     if number > 1 and start >= len(text):
         raise Http404
     return TextPage(harmless(mask(text[start:end])), number, end < len(text))
@@ -82,19 +82,19 @@ def _beginning(texts: Iterable[str], limit: int) -> str:
 
 def message_texts(message: Message) -> Iterator[str]:
     """Yield everything that a message holds; of files only what they are."""
-    for piece in normalization.iterate_pieces(message.content):
+    for piece in part_types.iter_parts(message.content):
         yield from _piece_texts(piece)
         yield "\n\n"
 
 
-def _piece_texts(piece: normalization.Piece) -> Iterator[str]:
+def _piece_texts(piece: part_types.Part) -> Iterator[str]:
     match piece:
-        case normalization.Text(text):
+        case part_types.TextPart(text):
             yield text
-        case normalization.Reasoning(text):
+        case part_types.ReasoningPart(text):
             yield f"[{_('Reasoning')}]\n"
             yield text
-        case normalization.ToolCall():
+        case part_types.ToolCall():
             yield f"[{_('Tool call')}: {piece.name}, {piece.state}]\n"
             yield from json_texts(piece.args)
             yield "\n"
@@ -102,11 +102,11 @@ def _piece_texts(piece: normalization.Piece) -> Iterator[str]:
                 yield piece.error
             else:
                 yield from json_texts(piece.result)
-        case normalization.File():
+        case part_types.FilePart():
             yield f"[{_('file')}: {piece.name} {piece.mime_type} {piece.address}]"
-        case normalization.Source(title, address):
+        case part_types.SourcePart(title, address):
             yield f"[{_('source')}: {title} {address}]"
-        case normalization.Unknown(kind, value):
+        case part_types.UnknownPart(kind, value):
             yield f"[{kind}]\n"
             yield from json_texts(value)
 

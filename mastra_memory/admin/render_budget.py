@@ -3,7 +3,7 @@
 Texts come from strangers, and a page holds many of them. Limits for each text do not add up to
 a limit for the page, so every page makes one `RenderBudget` and passes it to whatever shows text.
 What does not fit is shown in part or not at all, and the page links to all of it as plain text
-(`plain_text`).
+(`get_editable_text`).
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from mastra_memory.admin.markdown import TooComplex, harmless, render
-from mastra_memory.content.redaction import Mask, mask_beginning, masked_json
+from mastra_memory.content.redaction import Mask, mask_beginning, mask_json
 
 MAX_MARKDOWN_CHARACTERS = 20_000
 """Longer texts are never rendered as Markdown."""
@@ -113,7 +113,7 @@ class RenderBudget:
         limit = max(0, min(MAX_JSON_CHARACTERS, self.characters))
         with self.measure():
             pruned = _Pruner(limit, mask)
-            shown, is_cut = _indented(masked_json(pruned.prune(value), mask), limit)
+            shown, is_cut = _indented(mask_json(pruned.prune(value), mask), limit)
         self.characters -= len(shown)
         return harmless(shown), is_cut or pruned.is_cut
 

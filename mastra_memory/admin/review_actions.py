@@ -15,7 +15,7 @@ from mastra_memory.admin import access, edits
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.thread_filters import reviewers
-from mastra_memory.exceptions import InvalidInput, Outdated
+from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.models import Message, Review, Thread
 from mastra_memory.review import conversation_pages, notes, reviews, rubric
 
@@ -47,8 +47,8 @@ def _change(request: HttpRequest, thread: Thread, **fields: Any) -> int:
     known = read_integer(version)
     try:
         return reviews.change_reviews([thread.pk], by=request.user, version=known, **fields)
-    except Outdated as fault:
-        raise Outdated(_outdated(thread)) from fault
+    except StaleData as fault:
+        raise StaleData(_outdated(thread)) from fault
 
 
 def _outdated(thread: Thread) -> str:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access
 from mastra_memory.admin.params import FIRST_DAY, LAST_DAY
-from mastra_memory.content.redaction import masked_json
+from mastra_memory.content.redaction import mask_json
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Review, Tag, Thread
@@ -234,7 +234,7 @@ class ThreadFilter(ListFilter):
         if not self.form.is_valid():
             return queryset.none()
         wanted = self.form.wanted(self.user)
-        if masked_json(wanted.metadata, access.mask_of(self.user)) != wanted.metadata:
+        if mask_json(wanted.metadata, access.mask_of(self.user)) != wanted.metadata:
             told = _("You cannot search for personal data that is masked for you.")
             self.form.add_error("metadata", told)
             return queryset.none()

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.render_budget import Prose, RenderBudget
-from mastra_memory.content import normalization
+from mastra_memory.content import part_types
 from mastra_memory.content.redaction import Mask
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review.masked_files import PICTURES
@@ -116,7 +116,7 @@ def spell(span: timedelta) -> str:
 
 
 def _entry(message: Message, lens: Lens, notes: Sequence[ReviewNote]) -> Entry:
-    found = normalization.pieces_of(message.content, MAX_MESSAGE_BLOCKS + 1)
+    found = part_types.read_parts(message.content, MAX_MESSAGE_BLOCKS + 1)
     blocks = _blocks(found, lens)
     read = lens.read_up_to
     return Entry(
@@ -130,14 +130,14 @@ def _entry(message: Message, lens: Lens, notes: Sequence[ReviewNote]) -> Entry:
         blocks=blocks,
         is_cut=any(block.is_cut for block in blocks),
         notes=notes,
-        failed=any(isinstance(piece, normalization.ToolCall) and piece.failed for piece in found),
+        failed=any(isinstance(piece, part_types.ToolCall) and piece.failed for piece in found),
         is_target=message.pk == lens.target,
         is_unread=read is not None and message.created_at > read,
         matches=message.pk in lens.matching,
     )
 
 
-def _blocks(found: Sequence[normalization.Piece], lens: Lens) -> list[Block]:
+def _blocks(found: Sequence[part_types.Part], lens: Lens) -> list[Block]:
     made: list[Block] = []
     for piece in found[:MAX_MESSAGE_BLOCKS]:
         if lens.budget.is_spent:
@@ -148,38 +148,38 @@ def _blocks(found: Sequence[normalization.Piece], lens: Lens) -> list[Block]:
     return made
 
 
-def _prose(piece: normalization.Text | normalization.Reasoning, lens: Lens) -> Block:
+def _prose(piece: part_types.TextPart | part_types.ReasoningPart, lens: Lens) -> Block:
     shown = lens.budget.prose(piece.text, lens.mask)
-    kind = "text" if isinstance(piece, normalization.Text) else "reasoning"
+    kind = "text" if isinstance(piece, part_types.TextPart) else "reasoning"
     folded = bool(shown.html) and shown.size > FOLDED
     return Block(kind=kind, prose=shown, folded=folded, size=shown.size, is_cut=shown.is_cut)
 
 
-def _block(piece: normalization.Piece, lens: Lens) -> Block:
+def _block(piece: part_types.Part, lens: Lens) -> Block:
     """What the page shows of one piece, masked."""
-    if isinstance(piece, normalization.Text | normalization.Reasoning):
+    if isinstance(piece, part_types.TextPart | part_types.ReasoningPart):
         return _prose(piece, lens)
     lens.budget.blocks -= 1
     match piece:
-        case normalization.ToolCall():
+        case part_types.ToolCall():
             return _tool(piece, lens)
-        case normalization.File():
+        case part_types.FilePart():
             return _file(piece, lens)
-        case normalization.Source(title, address):
+        case part_types.SourcePart(title, address):
             safe = address if _is_link(address, lens.mask) else ""
             label, _cut = lens.budget.text(title, lens.mask, NAME_CHARACTERS)
             return Block(kind="source", text=label or _("source"), address=safe)
-        case normalization.Unknown(kind, value):
+        case part_types.UnknownPart(kind, value):
             text, is_cut = lens.budget.json(value, lens.mask)
             name, _cut = lens.budget.text(kind, lens.mask, NAME_CHARACTERS)
             return Block(kind="json", name=name, text=text, is_cut=is_cut)
 
 
-def _tool(call: normalization.ToolCall, lens: Lens) -> Block:
+def _tool(call: part_types.ToolCall, lens: Lens) -> Block:
     budget, mask = lens.budget, lens.mask
     args, args_cut = budget.json(call.args, mask)
     result, result_cut = budget.json(
-        call.result if call.state == normalization.DONE else None, mask
+        call.result if call.state == part_types.STATE_RESULT else None, mask
     )
     error, error_cut = budget.text(call.error, mask, ERROR_CHARACTERS)
     return Block(
@@ -194,7 +194,7 @@ def _tool(call: normalization.ToolCall, lens: Lens) -> Block:
     )
 
 
-def _file(piece: normalization.File, lens: Lens) -> Block:
+def _file(piece: part_types.FilePart, lens: Lens) -> Block:
     """Held files come from a page of ours; links stay links, but for this site's own pictures."""
     own = piece.address.startswith(tuple(lens.shown_paths)) if piece.address else False
     is_link = own or _is_link(piece.address, lens.mask)

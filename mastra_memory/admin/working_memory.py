@@ -24,7 +24,7 @@ from mastra_memory.admin.changelist import (
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.plain_text import memory_texts, plain_text_response
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.content.redaction import MAX_MATCH, mask_beginning
+from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.models import WorkingMemory
 
 PREVIEW = "admin/mastra_memory/thread/memory_edit.html"
@@ -54,7 +54,7 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
 
     def shorten(self, rows: QuerySet[WorkingMemory]) -> QuerySet[WorkingMemory]:
         """Leave out long columns, with `beginning` and `thread_title` in their place."""
-        beginning = Left("content", 120 + 2 * MAX_MATCH)
+        beginning = Left("content", 120 + 2 * MAX_MATCH_CHARS)
         return with_thread_title(rows).defer("content").annotate(beginning=beginning)
 
     def get_urls(self) -> list[URLPattern]:

@@ -18,7 +18,7 @@ from mastra_memory.admin import access
 from mastra_memory.admin.markdown import harmless
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.render_budget import Prose, RenderBudget
-from mastra_memory.content.redaction import Mask, as_is
+from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.db import json_text, locking
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
@@ -172,13 +172,13 @@ def preview(request: HttpRequest, row: WorkingMemory, *, back: str) -> dict[str,
         raise PermissionDenied
     text = request.POST.get("content", "").replace("\r\n", "\n")
     budget = RenderBudget()
-    prose, as_json = _shown(text, as_is, budget)
+    prose, as_json = _shown(text, keep_text, budget)
     beginning = row.content[: MAX_DIFF_CHARACTERS + 1]  # a longer text is not compared
     before = mask_document(beginning, access.mask_of(request.user))
     return {
         "prose": prose,
         "json": as_json,
-        "lines": difference(before, text, as_is, budget),
+        "lines": difference(before, text, keep_text, budget),
         "text": text,
         "version": request.POST.get("version", ""),
         "action": request.path,

@@ -15,7 +15,7 @@ from rest_framework.views import set_rollback
 from mastra_memory import exceptions as ours
 from mastra_memory.api import database_errors
 from mastra_memory.db.statement_timeout import is_statement_timeout
-from mastra_memory.exceptions import MOST_ISSUES, Issue
+from mastra_memory.exceptions import MAX_ISSUES, Issue
 
 # No Retry-After: the same request would take as long again.
 TOO_SLOW = (
@@ -96,7 +96,7 @@ def _framework_response(error: drf.APIException) -> Response:
 
 
 def _issue_list(issues: Iterable[Issue]) -> list[dict[str, str]]:
-    told = islice(issues, MOST_ISSUES)
+    told = islice(issues, MAX_ISSUES)
     return [{"field": issue.field, "message": issue.message} for issue in told]
 
 

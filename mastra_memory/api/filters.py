@@ -25,7 +25,7 @@ class UtcDateTimeField(IsoDateTimeField):
         """Return the time, or None for an empty value."""
         moment = super().clean(value)
         try:
-            return None if moment is None else times.to_milliseconds(moment)
+            return None if moment is None else times.truncate_to_milliseconds(moment)
         except OverflowError:
             raise ValidationError(self.error_messages["invalid"], code="invalid") from None
 

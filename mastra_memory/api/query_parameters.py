@@ -215,6 +215,6 @@ def _moment(value: Any, path: str) -> datetime | None:
     if value is None:
         return None
     try:
-        return times.parse(value)
+        return times.parse_time(value)
     except ValueError as error:
         raise fault(path, f"expected a date: {error}") from None

@@ -79,7 +79,7 @@ class Moment(Field):
 
     def to_internal_value(self, data: Any) -> Any:
         try:
-            return times.parse(data)
+            return times.parse_time(data)
         except ValueError:
             self.fail("invalid")
 

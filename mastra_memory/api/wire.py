@@ -114,7 +114,7 @@ def _said(message: ContextMessage | SearchHit) -> Json:
         "id": message.id,
         "role": message.role,
         "content": message.text,
-        "createdAt": times.to_wire(message.created_at),
+        "createdAt": times.format_time(message.created_at),
     }
 
 
@@ -168,8 +168,8 @@ def record(value: ObservationalRecord) -> Json:
         "scope": value.scope,
         "threadId": value.thread_id,
         "resourceId": value.resource_id,
-        "createdAt": times.to_wire(value.created_at),
-        "updatedAt": times.to_wire(value.updated_at),
+        "createdAt": times.format_time(value.created_at),
+        "updatedAt": times.format_time(value.updated_at),
         "originType": value.origin_type,
         "generationCount": value.generation_count,
         "activeObservations": value.active_observations,
@@ -182,11 +182,11 @@ def record(value: ObservationalRecord) -> Json:
         "isBufferingReflection": value.is_buffering_reflection,
         "lastBufferedAtTokens": value.last_buffered_at_tokens,
         "lastBufferedAtTime": value.last_buffered_at_time
-        and times.to_wire(value.last_buffered_at_time),
+        and times.format_time(value.last_buffered_at_time),
         "config": value.config,
     }
     optional: Json = {
-        "lastObservedAt": value.last_observed_at and times.to_wire(value.last_observed_at),
+        "lastObservedAt": value.last_observed_at and times.format_time(value.last_observed_at),
         "observedMessageIds": value.observed_message_ids,
         "observedTimezone": value.observed_timezone or None,
         "bufferedReflection": value.buffered_reflection or None,
@@ -207,7 +207,7 @@ def _chunk(value: ObservationChunk) -> Json:
         "tokenCount": value.token_count,
         "messageIds": value.message_ids,
         "messageTokens": value.message_tokens,
-        "lastObservedAt": times.to_wire(value.last_observed_at),
-        "createdAt": times.to_wire(value.created_at),
+        "lastObservedAt": times.format_time(value.last_observed_at),
+        "createdAt": times.format_time(value.created_at),
         **value.hints,
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 from mastra_memory import conf
 from mastra_memory.db import json_text
-from mastra_memory.db.identifiers import ID_BYTES
+from mastra_memory.db.identifiers import MAX_ID_BYTES
 from mastra_memory.exceptions import InvalidInput, Issue
 
 
@@ -35,9 +35,9 @@ def check_parts(content: Mapping[str, Any]) -> None:
     for index, part in enumerate(parts):
         call = part.get("toolInvocation")
         call_id = call.get("toolCallId") if isinstance(call, Mapping) else part.get("toolCallId")
-        if isinstance(call_id, str) and len(call_id) > ID_BYTES:
+        if isinstance(call_id, str) and len(call_id) > MAX_ID_BYTES:
             field = f"content.parts.{index}.toolCallId"
-            reason = f"may be at most {ID_BYTES} characters long, not {len(call_id)}"
+            reason = f"may be at most {MAX_ID_BYTES} characters long, not {len(call_id)}"
             raise InvalidInput(f"{field} {reason}", [Issue(field, reason)])
 
 

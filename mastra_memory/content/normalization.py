@@ -1,250 +1,273 @@
-"""Message content as plain values to show to people: the reading side of what `parts` stores."""
+"""The JSON shape of message content; the only module that knows it."""
 
-import binascii
 import re
-from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any
-from urllib.parse import unquote_to_bytes
+from collections.abc import Mapping
+from typing import Any, TypeGuard
 
-FAILED, DENIED, DONE = "output-error", "output-denied", "result"
-_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w=.+-]+)*?)(;base64)?,", re.ASCII)
-_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.ASCII | re.IGNORECASE)
+from mastra_memory.db import json_text
+from mastra_memory.exceptions import InvalidInput, Issue
 
+WORKING_MEMORY_TOOLS = frozenset({"updateWorkingMemory", "setWorkingMemory"})
+SIGNAL_TYPES = frozenset(
+    {"user", "state", "reactive", "notification", "user-message", "system-reminder"}
+)
+REMINDER_TYPES = frozenset({"system-reminder", "reactive"})
+_REMINDER = re.compile(r"[\s\ufeff]*<system-reminder")
+_WORKING_MEMORY = re.compile(r"<working_memory>.*?</working_memory>", re.DOTALL)
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """What was said."""
-
-    text: str
+Content = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
-    """What a model thought aloud."""
+def normalize_content(message: Mapping[str, Any]) -> Content:
+    """Format-2 content of a message in any of the forms that clients send.
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call with its outcome."""
-
-    name: str
-    state: str
-    """`call`, `result`, `output-error`, `output-denied`, ..."""
-    args: Any
-    result: Any
-    error: str
-    """Why it failed or was denied, empty when it did neither."""
-    seconds: float | None
-    """How long it took, where the parts say so."""
-    id: str = ""
-    """What joins a call to its result when they come in two parts."""
-
-    @property
-    def failed(self) -> bool:
-        return self.state == FAILED
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file or image; its bytes stay where they are."""
-
-    index: int
-    """The place of its part in the content."""
-    name: str
-    mime_type: str
-    address: str
-    """Where it lies, when it is a link; empty when the content holds it."""
-    size: int
-    """Bytes, roughly, when the content holds it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Something a model cites."""
-
-    title: str
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A part of a kind nobody here knows, or a broken one."""
-
-    kind: str
-    value: Any
-
-
-Piece = Text | Reasoning | ToolCall | File | Source | Unknown
-
-
-def pieces_of(content: Any, limit: int | None = None) -> list[Piece]:
-    """The content in order, at most `limit` pieces of it.
-
-    Never fails: what cannot be read is an `Unknown`.
+    Text, a list of parts, a format-2 object, an object with `parts`, or `parts` beside the role;
+    `metadata` beside the content is taken where the content has no place of its own for it.
+    Raises `InvalidInput` for every other shape.
     """
-    return list(islice(iterate_pieces(content), limit))
-
-
-def iterate_pieces(content: Any) -> Iterator[Piece]:
-    """Yield the content in order, each piece when it is asked for."""
-    if not isinstance(content, Mapping) or not isinstance(content.get("parts"), list):
-        yield Unknown("content", content)
-        return
-    parts = content["parts"]
-    has_text = False
-    for index in range(len(parts)):
-        if piece := piece_at(parts, index):
-            has_text = has_text or isinstance(piece, Text)
-            yield piece
-    whole = content.get("content")
-    if not has_text and isinstance(whole, str) and whole.strip():
-        yield Text(whole)
-
-
-def piece_at(parts: Sequence[Any], index: int) -> Piece | None:
-    """The part at `index`; None for one that has nothing to show."""
-    part = parts[index]
-    if not isinstance(part, Mapping):
-        return Unknown("part", part)
-    match part.get("type"):
-        case "text" if isinstance(part.get("text"), str):
-            return Text(part["text"]) if part["text"].strip() else None
-        case "reasoning":
-            text = _reasoning(part)
-            return Reasoning(text) if text.strip() else None
-        case "tool-invocation" if isinstance(part.get("toolInvocation"), Mapping):
-            return _tool_call(parts, index)
-        case "file" | "image" as kind:
-            return _file(index, kind, part)
-        case "source" | "source-url" | "source-document":
-            return _source(part)
-        case "step-start":
-            return None
-    return Unknown(str(part.get("type") or "part"), dict(part))
-
-
-def _reasoning(part: Mapping[str, Any]) -> str:
-    if isinstance(part.get("reasoning"), str):
-        return part["reasoning"]
-    details = part.get("details")
-    listed = details if isinstance(details, list) else []
-    texts = [detail.get("text") for detail in listed if isinstance(detail, Mapping)]
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _tool_call(parts: Sequence[Any], index: int) -> ToolCall:
-    call = parts[index]["toolInvocation"]
-    state = str(call.get("state") or "call")
-    approval = call.get("approval") if isinstance(call.get("approval"), Mapping) else {}
-    error = ""
-    if state == DENIED:
-        error = str(approval.get("reason") or "")
-    elif state == FAILED or call.get("isError") is True:
-        state, error = FAILED, str(call.get("errorText") or call.get("result") or "")
-    return ToolCall(
-        name=str(call.get("toolName") or "?"),
-        state=state,
-        args=call.get("args", call.get("rawInput")),
-        result=call.get("result"),
-        error=error,
-        seconds=_seconds(parts, index),
-        id=str(call.get("toolCallId") or ""),
-    )
-
-
-def _seconds(parts: Sequence[Any], index: int) -> float | None:
-    """From this part's time to the next one's."""
-    times = [
-        moment
-        for part in parts[index : index + 2]
-        if isinstance(part, Mapping)
-        and isinstance(moment := part.get("createdAt"), int | float)
-        and not isinstance(moment, bool)
-    ]
-    return max(0.0, (times[1] - times[0]) / 1000) if len(times) == 2 else None
-
-
-def _file(index: int, kind: str, part: Mapping[str, Any]) -> File:
-    data = part.get("data", part.get("url")) if kind == "file" else part.get("image")
-    data = data if isinstance(data, str) else ""
-    given = part.get("mimeType") or part.get("mediaType")
-    mime_type = given if isinstance(given, str) else ""
-    if uri := _DATA_URI.match(data):
-        mime_type, size, address = mime_type or uri[1] or "", (len(data) - uri.end()) * 3 // 4, ""
-    elif _ADDRESS.match(data) and len(data) < 5000:
-        size, address = 0, data
+    content = message.get("content")
+    if _is_object(content):
+        return _from_object(content)
+    if isinstance(content, str):
+        made = content_from_text(content)
+    elif isinstance(content, list):
+        made = {"format": 2, "parts": _from_core_parts(content)}
+    elif content is None and isinstance(message.get("parts"), list):
+        made = {"format": 2, "parts": _checked_parts(message["parts"], "parts")}
     else:
-        size, address = len(data) * 3 // 4, ""
-    name = part.get("filename") or part.get("name")
-    return File(index, name if isinstance(name, str) else "", mime_type, address, size)
+        raise _fault("content", "expected text, a list of parts, or an object with `parts`")
+    if _is_object(message.get("metadata")):
+        made["metadata"] = dict(message["metadata"])
+    return made
 
 
-def file_bytes(content: Any, index: int) -> tuple[bytes, str, str] | None:
-    """Bytes, type and name of the file that the content holds at `index`; None without one."""
-    parts = content.get("parts") if isinstance(content, Mapping) else None
-    if not isinstance(parts, list) or not 0 <= index < len(parts):
-        return None
-    piece = piece_at(parts, index)
-    if not isinstance(piece, File) or piece.address or not piece.size:
-        return None
-    part = parts[index]
-    data = part[file_field(part)]
-    uri = _DATA_URI.match(data)
-    text = data[uri.end() :] if uri else data
-    if uri and not uri[3]:
-        return unquote_to_bytes(text), piece.mime_type, piece.name
-    try:
-        return b64decode(text), piece.mime_type, piece.name
-    except (binascii.Error, ValueError):
-        return None
+def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """A dict is told at once; asking for a Mapping is slow, and every message is asked often."""
+    return type(value) is dict or (value is not None and isinstance(value, Mapping))
 
 
-def file_field(part: Mapping[str, Any]) -> str:
-    """Return the key under which a `file` or `image` part keeps its data or address."""
-    if part["type"] == "image":
-        return "image"
-    return "data" if "data" in part else "url"
+def content_from_text(text: str) -> Content:
+    """The content that says just this."""
+    return {"format": 2, "parts": [{"type": "text", "text": text}], "content": text}
 
 
-def data_uri(data: bytes, mime_type: str) -> str:
-    """Return the bytes as a data URI, from which `file_bytes` reads them again."""
-    return f"data:{mime_type};base64,{b64encode(data).decode()}"
+def content_from_parts(parts: list[dict[str, Any]], metadata: Mapping[str, Any]) -> Content:
+    """The content with these parts, and this metadata unless it is empty."""
+    content: Content = {"format": 2, "parts": parts}
+    return {**content, "metadata": dict(metadata)} if metadata else content
 
 
-def _source(part: Mapping[str, Any]) -> Source:
-    inner = part["source"] if isinstance(part.get("source"), Mapping) else part
-    title, address = inner.get("title") or inner.get("filename"), inner.get("url")
-    address = address if isinstance(address, str) else ""
-    return Source(title if isinstance(title, str) else address, address)
+def content_from_storage(text: str) -> tuple[Content, bool]:
+    """Content as Mastra's own tables hold it: format 2, an older list of parts, or bare text.
 
-
-def with_text(content: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The content saying `text`: in place of its first text part, all other text parts gone.
-
-    Tool calls, files and reasoning stay where they were.
+    A value of no known shape is kept as `metadata.importRaw` of an empty message; then the second
+    value is False.
     """
-    kept: list[Any] = []
-    placed = False
-    for part in content.get("parts", ()):
-        if isinstance(part, Mapping) and part.get("type") == "text":
-            if not placed:
-                kept.append({**part, "text": text})
-                placed = True
+    try:
+        value = json_text.loads(text)
+    except InvalidInput:
+        return content_from_text(text), True
+    if isinstance(value, str):
+        return content_from_text(value), True
+    if isinstance(value, int | float | None):  # somebody said just `42` or `true`
+        return content_from_text(text), True
+    try:
+        return normalize_content({"content": value}), True
+    except InvalidInput:
+        return {"format": 2, "parts": [], "metadata": {"importRaw": value}}, False
+
+
+def _from_object(content: Mapping[str, Any]) -> Content:
+    if content.get("format", 2) != 2:
+        raise _fault("content.format", "expected 2")
+    if not isinstance(content.get("parts"), list):
+        raise _fault("content.parts", "expected a list")
+    if not (content.get("metadata") is None or _is_object(content["metadata"])):
+        raise _fault("content.metadata", "expected an object")
+    _checked_parts(content["parts"], "content.parts")
+    return {"format": 2, **content}
+
+
+def _checked_parts(parts: list[Any], path: str) -> list[Any]:
+    for index, part in enumerate(parts):
+        if not _is_object(part) or not isinstance(part.get("type"), str):
+            raise _fault(f"{path}.{index}", "expected an object with a `type`")
+    return parts
+
+
+def _fault(path: str, reason: str) -> InvalidInput:
+    return InvalidInput(f"Invalid message: {path} {reason}", [Issue(path, reason)])
+
+
+def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
+    """The older list form, tool results joined to their calls."""
+    made: list[dict[str, Any]] = []
+    calls: dict[str, dict[str, Any]] = {}
+    for part in _checked_parts(parts, "content"):
+        call_id = str(part.get("toolCallId"))
+        if part["type"] == "tool-result" and call_id in calls:
+            result, failed = _outcome(part)
+            set_result(calls[call_id], result, failed=failed)
             continue
-        kept.append(part)
-    if not placed:
-        kept.append({"type": "text", "text": text})
-    changed = {**content, "parts": kept}
+        converted = _from_core_part(part)
+        made.append(converted)
+        if part["type"] == "tool-call":
+            calls[converted["toolInvocation"]["toolCallId"]] = converted["toolInvocation"]
+    return made
+
+
+def _from_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    made = _converted(part)
+    about = part.get("providerOptions", part.get("providerMetadata"))
+    if about is not None:
+        made.pop("providerOptions", None)
+        made["providerMetadata"] = about
+    return made
+
+
+def _converted(part: Mapping[str, Any]) -> dict[str, Any]:
+    match part["type"]:
+        case "image":
+            return _file_part(part, part.get("image"))
+        case "file":
+            return _file_part(part, part.get("data"))
+        case "reasoning" if "text" in part:
+            detail = {"type": "text"} | {k: part[k] for k in ("text", "signature") if k in part}
+            return {"type": "reasoning", "reasoning": part["text"], "details": [detail]}
+        case "redacted-reasoning":
+            detail = {"type": "redacted", "data": part.get("data")}
+            return {"type": "reasoning", "reasoning": "", "details": [detail]}
+        case "tool-call":
+            args = part.get("args", part.get("input", {}))
+            return build_call_part(part.get("toolCallId"), part.get("toolName"), args)
+        case "tool-result":
+            made = build_call_part(part.get("toolCallId"), part.get("toolName"), {})
+            result, failed = _outcome(part)
+            set_result(made["toolInvocation"], result, failed=failed)
+            return made
+    return dict(part)
+
+
+def _file_part(part: Mapping[str, Any], data: Any) -> dict[str, Any]:
+    """A file; its kind is `mimeType`, by whichever name it came."""
+    kept = {k: v for k, v in part.items() if k not in ("type", "image", "data", "mediaType")}
+    if "mediaType" in part:
+        kept.setdefault("mimeType", part["mediaType"])
+    return {"type": "file", **kept, "data": data}
+
+
+def _outcome(part: Mapping[str, Any]) -> tuple[Any, bool]:
+    """What a call gave, and whether it failed: `result`, or the newer `output` with its kind."""
+    output = part.get("output")
+    if "result" in part or not _is_object(output):
+        return part.get("result", output), part.get("isError") is True
+    return output.get("value", dict(output)), str(output.get("type")).startswith("error")
+
+
+def build_call_part(call_id: Any, name: Any, args: Any) -> dict[str, Any]:
+    """A tool-invocation part in state `call`."""
+    invocation = {"state": "call", "toolCallId": str(call_id), "toolName": str(name), "args": args}
+    return {"type": "tool-invocation", "toolInvocation": invocation}
+
+
+def build_result_part(call_id: Any, name: Any, result: Any) -> dict[str, Any]:
+    """A tool-invocation part for a result whose call is not known."""
+    part = build_call_part(call_id, name, {})
+    set_result(part["toolInvocation"], result)
+    return part
+
+
+def set_result(invocation: dict[str, Any], result: Any, *, failed: bool = False) -> None:
+    """Write the result of a call into its invocation."""
+    invocation.update(state="result", result=result)
+    if failed:
+        invocation["isError"] = True
+
+
+def may_contain_working_memory(content_json: str) -> bool:
+    """A quick look at the JSON text: False when there is surely nothing to take out."""
+    return "<working_memory>" in content_json or "WorkingMemory" in content_json
+
+
+def strip_working_memory(content: Content) -> Content | None:
+    """The content without working-memory tags and update calls; None when nothing else was there.
+
+    Text around a tag is trimmed, all other text is kept as it is.
+    """
+    parts = [_without_tags(part) for part in content["parts"] if not _updates_memory(part)]
+    stripped = {**content, "parts": parts}
     if isinstance(content.get("content"), str):
-        changed["content"] = text
-    return changed
+        stripped["content"] = _strip_tags(content["content"])
+    if stripped == content:
+        return content
+    return stripped if parts or stripped.get("content") else None
 
 
-def plain_text(content: Any) -> str:
-    """What was said, parts apart by a blank line: what an editor shows."""
-    return "\n\n".join(piece.text for piece in pieces_of(content) if isinstance(piece, Text))
+def _updates_memory(part: Mapping[str, Any]) -> bool:
+    invocation = part.get("toolInvocation")
+    name = invocation.get("toolName") if isinstance(invocation, Mapping) else None
+    return isinstance(name, str) and name in WORKING_MEMORY_TOOLS
+
+
+def _without_tags(part: Any) -> Any:
+    if part["type"] != "text" or not isinstance(part.get("text"), str):
+        return part
+    text = _strip_tags(part["text"])
+    return part if text == part["text"] else {**part, "text": text}
+
+
+def _strip_tags(text: str) -> str:
+    if "<working_memory>" not in text:
+        return text
+    return _WORKING_MEMORY.sub("", text).strip()
+
+
+def get_text(content: Mapping[str, Any]) -> str:
+    """What a person would read: the `content` text if it is not blank, else all text parts."""
+    whole = content.get("content")
+    if isinstance(whole, str) and whole.strip():
+        return whole
+    return " ".join(
+        part["text"]
+        for part in content.get("parts", ())
+        if part.get("type") == "text" and isinstance(part.get("text"), str)
+    ).strip()
+
+
+def get_signal_type(role: str, content: Mapping[str, Any]) -> str:
+    """The kind of signal or reminder a message is; `""` for an ordinary message.
+
+    What is not for everybody's eyes stays so, whatever data its parts carry.
+    """
+    metadata = content.get("metadata") or {}
+    signal = metadata.get("signal") if role == "signal" else None
+    named = _known_signal(signal.get("type") if _is_object(signal) else None)
+    if role == "user" and _is_reminder(content, metadata):
+        named = "system-reminder"
+    if named in REMINDER_TYPES:
+        return named
+    for part in content["parts"]:
+        if part["type"] in ("data-signal", "data-user-message"):
+            data = part.get("data")
+            return _known_signal(data.get("type") if _is_object(data) else None)
+    return named
+
+
+def _known_signal(name: Any) -> str:
+    return name if isinstance(name, str) and name in SIGNAL_TYPES else ""
+
+
+def _is_reminder(content: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    if _is_object(metadata.get("systemReminder")):
+        return True
+    if "dynamicAgentsMdReminder" in metadata:
+        return True
+    texts = (part.get("text") for part in content["parts"] if part["type"] == "text")
+    first = next(texts, None)
+    return isinstance(first, str) and _REMINDER.match(first) is not None
+
+
+def is_transient_signal(role: str, content: Mapping[str, Any]) -> bool:
+    """True for a signal that says of itself that it is not to be stored."""
+    signal = (content.get("metadata") or {}).get("signal")
+    return role == "signal" and _is_object(signal) and signal.get("transient") is True

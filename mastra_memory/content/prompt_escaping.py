@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-TAGS = (
+RESERVED_TAGS = (
     "working_memory_data",
     "working_memory_template",
     "working_memory",
@@ -23,7 +23,7 @@ _BRACKET = re.compile("[<\uff1c\ufe64]")
 _GAP = r"[^a-z0-9<>]{0,3}"
 # A tag of ours however it is dressed up: blanks, any kind of slash, attributes, other hyphens.
 _OURS = re.compile(
-    rf"<[^a-z0-9<>]*(?:{'|'.join(re.sub('[-_]', lambda _: _GAP, tag) for tag in TAGS)})"
+    rf"<[^a-z0-9<>]*(?:{'|'.join(re.sub('[-_]', lambda _: _GAP, tag) for tag in RESERVED_TAGS)})"
     r"(?![a-z0-9_])"
 )
 
@@ -32,7 +32,7 @@ _BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """Everything that somebody may take for the end of a line."""
 
 
-def defused(text: str) -> str:
+def escape_tags(text: str) -> str:
     """The text with `&lt;` in place of the bracket of each tag that is one of ours.
 
     Letters and brackets of other widths, capitals and invisible characters make no other tag of it.
@@ -62,14 +62,14 @@ def _fold(character: str) -> str:
     return unicodedata.normalize("NFKC", character).lower()
 
 
-def fenced(tag: str, text: str) -> str:
+def wrap_in_tag(tag: str, text: str) -> str:
     """The text between an opening and a closing tag, each on a line of its own."""
-    return f"<{tag}>\n{defused(text)}\n</{tag}>"
+    return f"<{tag}>\n{escape_tags(text)}\n</{tag}>"
 
 
-def indented(text: str, by: str = "  ") -> str:
+def indent_lines(text: str, by: str = "  ") -> str:
     """The text on lines that, after the first, all start with blanks.
 
     In a list of lines each starting with a time or a role, no line of a text can pass for one.
     """
-    return _BREAKS.sub(f"\n{by}", defused(text))
+    return _BREAKS.sub(f"\n{by}", escape_tags(text))

@@ -7,7 +7,7 @@ from typing import Any
 
 from mastra_memory import conf
 
-BUILT_IN = {
+BUILT_IN_PATTERNS = {
     "email": r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
     "card": r"\b(?:\d[ -]?){12,18}\d\b",
     "phone": r"(?<![\w/.-])(?:\+|00)\d(?:[ ()./-]{0,2}\d){6,14}\b"
@@ -15,11 +15,11 @@ BUILT_IN = {
 }
 """Patterns that ship with the app, by name."""
 
-_PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(BUILT_IN)}|hidden)\]")
+_PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(BUILT_IN_PATTERNS)}|hidden)\]")
 
-WINDOW = 200_000
+WINDOW_CHARS = 200_000
 """Patterns run over this many characters at a time, so that a host's slow one stays bounded."""
-MAX_MATCH = 1_000
+MAX_MATCH_CHARS = 1_000
 """Characters of the longest value that is masked whole: neighbouring windows overlap by as many."""
 
 _EPOCH_MILLISECONDS = range(10**12, 2 * 10**12)
@@ -28,21 +28,23 @@ _EPOCH_MILLISECONDS = range(10**12, 2 * 10**12)
 Mask = Callable[[str], str]
 
 
-def as_is(text: str) -> str:
+def keep_text(text: str) -> str:
     """Return the text unchanged, for users who may see personal data."""
     return text
 
 
-def mask() -> Mask:
+def get_mask() -> Mask:
     """Return the mask for the patterns in the `REDACT` setting."""
     return _mask(tuple(conf.app_settings().REDACT))
 
 
 @lru_cache(maxsize=8)
 def _mask(patterns: Sequence[str]) -> Mask:
-    compiled = [(_name(entry), re.compile(BUILT_IN.get(entry, entry))) for entry in patterns]
+    compiled = [
+        (_name(entry), re.compile(BUILT_IN_PATTERNS.get(entry, entry))) for entry in patterns
+    ]
     if not compiled:
-        return as_is
+        return keep_text
 
     def masked(text: str) -> str:
         for name, pattern in compiled:
@@ -59,13 +61,13 @@ def mask_beginning(text: str, apply: Mask, limit: int, *, is_cut: bool = False) 
     cut. Only the part that can be shown is masked, however long the text is. Pass `is_cut` if
     `text` is itself only the beginning of a longer one.
     """
-    if apply is as_is:
+    if apply is keep_text:
         return text[:limit]
-    longest = limit + 2 * MAX_MATCH
+    longest = limit + 2 * MAX_MATCH_CHARS
     masked = apply(text[:longest])
     if is_cut or len(text) > longest:
         # The end may hold the beginning of a value that no pattern recognizes by it.
-        masked = masked[: max(0, len(masked) - MAX_MATCH)]
+        masked = masked[: max(0, len(masked) - MAX_MATCH_CHARS)]
     return masked[:limit]
 
 
@@ -85,9 +87,9 @@ def _matches(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """Yield the matches in order. One that begins in a window may end in the overlap."""
     start = 0
     while start < len(text):
-        end = start + WINDOW
+        end = start + WINDOW_CHARS
         following = end
-        for match in pattern.finditer(text, start, end + MAX_MATCH):
+        for match in pattern.finditer(text, start, end + MAX_MATCH_CHARS):
             if match.start() >= end:
                 break
             yield match
@@ -100,30 +102,30 @@ def replace_placeholders(text: str, replacement: str) -> str:
     return _PLACEHOLDER.sub(replacement, text)
 
 
-SPLIT_CONTEXT = 300
+SPLIT_CONTEXT_CHARS = 300
 """Characters on each side of a cut that are checked for something to mask."""
 MAX_SPLIT_ATTEMPTS = 200
 
 
-def split_before(text: str, limit: int, apply: Mask) -> int:
+def find_split_position(text: str, limit: int, apply: Mask) -> int:
     """Return a position up to `limit` that does not lie within something that is masked.
 
     A text cut in the middle of an e-mail address would show a half that no pattern matches.
     Masks show only their results, so a position is right if both sides masked apart are what
     the two give masked together. Gives up, and returns `limit`, after `MAX_SPLIT_ATTEMPTS`.
     """
-    if len(text) <= limit or apply is as_is:
+    if len(text) <= limit or apply is keep_text:
         return min(len(text), limit)
     for at in range(limit, max(0, limit - MAX_SPLIT_ATTEMPTS), -1):
-        before = text[max(0, at - SPLIT_CONTEXT) : at]
-        after = text[at : at + SPLIT_CONTEXT]
+        before = text[max(0, at - SPLIT_CONTEXT_CHARS) : at]
+        after = text[at : at + SPLIT_CONTEXT_CHARS]
         if apply(before + after) == apply(before) + apply(after):
             return at
     return limit
 
 
 def _name(entry: str) -> str:
-    return entry if entry in BUILT_IN else "hidden"
+    return entry if entry in BUILT_IN_PATTERNS else "hidden"
 
 
 def _is_card(text: str) -> bool:
@@ -133,21 +135,21 @@ def _is_card(text: str) -> bool:
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
-def masked_json(value: Any, apply: Mask) -> Any:
+def mask_json(value: Any, apply: Mask) -> Any:
     """Return the JSON value with its texts, numbers and keys masked.
 
     A number that is masked becomes a text. Times in milliseconds and fractions stay.
     """
-    if apply is as_is:
+    if apply is keep_text:
         return value
     if isinstance(value, str):
         return apply(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _masked_number(value, apply)
     if isinstance(value, Mapping):
-        return {apply(str(key)): masked_json(part, apply) for key, part in value.items()}
+        return {apply(str(key)): mask_json(part, apply) for key, part in value.items()}
     if isinstance(value, Sequence):
-        return [masked_json(part, apply) for part in value]
+        return [mask_json(part, apply) for part in value]
     return value
 
 

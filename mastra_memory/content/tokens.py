@@ -36,12 +36,12 @@ _FEW_SEGMENTS = 1_000
 """From here on it is quicker to look at each different segment once."""
 _INDENTED_BYTES = 100_000
 """Larger JSON is counted without indentation, which can multiply the length of deep values."""
-PER_LIST = 24
-PER_MESSAGE = 3.8
-JSON_REBATE = 12
-NOTHING_SAID = 4
+TOKENS_PER_LIST = 24
+TOKENS_PER_MESSAGE = 3.8
+TOKENS_SAVED_PER_JSON = 12
+EMPTY_OUTCOME_TOKENS = 4
 """A result, or a reason for a failure, that is missing is told to the model in so many tokens."""
-DENIED = 9
+DENIAL_TOKENS = 9
 _OUTCOMES = frozenset({"result", "output-error", "output-denied", "approval-responded"})
 _IMAGE, _TILE = 85, 170
 _SMALLEST_PDF = 500
@@ -57,16 +57,16 @@ class TokenCounter(Protocol):
         """Tokens of a message; content in format 2."""
 
 
-def counter() -> TokenCounter:
+def get_token_counter() -> TokenCounter:
     """The counter of the settings."""
     return import_string(conf.app_settings().TOKEN_COUNTER)()
 
 
 def count_messages(messages: Iterable[StoredMessage]) -> int:
     """Tokens of a list of messages; 0 for none."""
-    used = counter()
+    used = get_token_counter()
     counts = [used.message(message.role, message.content) for message in messages]
-    return PER_LIST + sum(counts) if counts else 0
+    return TOKENS_PER_LIST + sum(counts) if counts else 0
 
 
 class HeuristicCounter:
@@ -84,7 +84,9 @@ class HeuristicCounter:
             found = [{"type": "text", "text": content["content"]}]
         for part in found or ():
             tally.add(part)
-        overhead = PER_MESSAGE * (1 + tally.outcomes) - JSON_REBATE * tally.documents
+        overhead = (
+            TOKENS_PER_MESSAGE * (1 + tally.outcomes) - TOKENS_SAVED_PER_JSON * tally.documents
+        )
         return math.floor(tally.tokens + overhead + 0.5)
 
 
@@ -193,18 +195,18 @@ class _Tally:
         if state == "result":
             self.result(call)
         elif state == "output-error":
-            self.reason(call.get("errorText"), NOTHING_SAID)
+            self.reason(call.get("errorText"), EMPTY_OUTCOME_TOKENS)
         else:
             approval = call.get("approval")
             reason = approval.get("reason") if isinstance(approval, Mapping) else None
-            self.reason(reason, DENIED if state == "output-denied" else 0)
+            self.reason(reason, DENIAL_TOKENS if state == "output-denied" else 0)
 
     def result(self, call: Mapping[str, Any]) -> None:
         value = call.get("result")
         if call.get("isError") is True:
-            self.reason(call.get("errorText") or value, NOTHING_SAID)
+            self.reason(call.get("errorText") or value, EMPTY_OUTCOME_TOKENS)
         elif value is None or (isinstance(value, str) and not value.strip()):
-            self.tokens += NOTHING_SAID
+            self.tokens += EMPTY_OUTCOME_TOKENS
         else:
             self.document(value, indent=True)
 
@@ -261,9 +263,9 @@ def _tiles(size: int | None) -> int:
     return 4 if size <= 2 * mebibyte else 6 if size <= 4 * mebibyte else 8
 
 
-def cut(text: str, limit: int) -> str:
+def truncate_to_tokens(text: str, limit: int) -> str:
     """The text, cut where it would be longer than `limit` tokens, with a word that it was."""
-    used = counter()
+    used = get_token_counter()
     if used.text(text) <= limit:
         return text
     low, high = 0, len(text)

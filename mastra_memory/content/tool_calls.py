@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from mastra_memory.content.parts import Content
-from mastra_memory.options import merge
+from mastra_memory.content.normalization import Content
+from mastra_memory.options import merge_options
 
-RANK = {
+STATE_RANKS = {
     "partial-call": 0,
     "call": 1,
     "approval-requested": 2,
@@ -15,16 +15,16 @@ RANK = {
     "output-error": 4,
     "output-denied": 4,
 }
-ENDED = 4
+FINISHED_RANK = 4
 _KIND = "tool-invocation"
 
 
-def may_have_calls(content_json: str) -> bool:
+def may_contain_calls(content_json: str) -> bool:
     """False for content that surely has no tool call; cheap, nothing is parsed."""
     return _KIND in content_json
 
 
-def invocations(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+def iter_invocations(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Every tool call of the content with the place of its part."""
     for place, part in enumerate(content.get("parts", ())):
         found = part.get("toolInvocation") if part.get("type") == _KIND else None
@@ -32,28 +32,32 @@ def invocations(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any
             yield place, found
 
 
-def rank(invocation: Mapping[str, Any]) -> int:
-    """How far a call has come; from `ENDED` on it has a result, an error or a refusal."""
-    return RANK.get(str(invocation.get("state")), 0)
+def get_state_rank(invocation: Mapping[str, Any]) -> int:
+    """How far a call has come; from `FINISHED_RANK` on it has a result, an error or a refusal."""
+    return STATE_RANKS.get(str(invocation.get("state")), 0)
 
 
-def ended_ids(content: Mapping[str, Any]) -> set[str]:
+def get_finished_ids(content: Mapping[str, Any]) -> set[str]:
     """The ids of the calls whose outcome the content tells."""
-    return {_id(call) for _, call in invocations(content) if rank(call) >= ENDED}
+    return {
+        _id(call) for _, call in iter_invocations(content) if get_state_rank(call) >= FINISHED_RANK
+    }
 
 
-def open_ids(content: Mapping[str, Any]) -> set[str]:
+def get_open_ids(content: Mapping[str, Any]) -> set[str]:
     """The ids of the calls that wait for an outcome."""
-    return {_id(call) for _, call in invocations(content) if rank(call) < ENDED}
+    return {
+        _id(call) for _, call in iter_invocations(content) if get_state_rank(call) < FINISHED_RANK
+    }
 
 
 def _id(invocation: Mapping[str, Any]) -> str:
     return str(invocation.get("toolCallId"))
 
 
-def joined(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def merge_call_states(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """One call as told twice: the later word counts, but arguments stay, and nothing goes back."""
-    if rank(new) < rank(old):
+    if get_state_rank(new) < get_state_rank(old):
         old, new = new, old
     both = {**old, **new}
     for key in ("args", "rawInput", "toolName"):
@@ -64,24 +68,28 @@ def joined(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 def _joined_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a call told twice; what libraries noted beside it is kept from both."""
-    both = {**old, **new, "toolInvocation": joined(old["toolInvocation"], new["toolInvocation"])}
+    both = {
+        **old,
+        **new,
+        "toolInvocation": merge_call_states(old["toolInvocation"], new["toolInvocation"]),
+    }
     before, after = old.get("providerMetadata"), new.get("providerMetadata")
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        both["providerMetadata"] = merge(before, after)
+        both["providerMetadata"] = merge_options(before, after)
     return both
 
 
-def updated(old: Content, new: Content) -> Content:
+def merge_stored_calls(old: Content, new: Content) -> Content:
     """A message as it is sent again: its calls keep what only the stored ones know."""
-    known = {_id(call): old["parts"][place] for place, call in invocations(old)}
+    known = {_id(call): old["parts"][place] for place, call in iter_invocations(old)}
     parts = list(new["parts"])
-    for place, call in invocations(new):
+    for place, call in iter_invocations(new):
         if _id(call) in known:
             parts[place] = _joined_parts(known[_id(call)], parts[place])
     return {**new, "parts": parts}
 
 
-def folded(contents: Sequence[Content | None]) -> list[Content | None]:
+def fold_tool_calls(contents: Sequence[Content | None]) -> list[Content | None]:
     """The messages of a conversation, each result inside its call's part.
 
     A result that came in a later message moves to the first message with its call; a message that
@@ -92,13 +100,13 @@ def folded(contents: Sequence[Content | None]) -> list[Content | None]:
     open_at: dict[str, tuple[int, int]] = {}
     for index, content in enumerate(contents):
         taken: set[int] = set()
-        for place, call in invocations(content or {}):
+        for place, call in iter_invocations(content or {}):
             if (home := open_at.get(_id(call))) and home[0] != index:
                 whole = _put(result, home, (content or {})["parts"][place])
                 taken.add(place)
-                if rank(whole["toolInvocation"]) >= ENDED:
+                if get_state_rank(whole["toolInvocation"]) >= FINISHED_RANK:
                     del open_at[_id(call)]
-            elif rank(call) < ENDED:
+            elif get_state_rank(call) < FINISHED_RANK:
                 open_at[_id(call)] = (index, place)
         if taken:
             result[index] = _without(content or {}, taken)
@@ -124,19 +132,19 @@ def _without(content: Content, places: Collection[int]) -> Content | None:
     return {**content, "parts": parts} if says_something else None
 
 
-def without_open_calls(content: Content, answered: Collection[str] = ()) -> Content | None:
+def drop_open_calls(content: Content, answered: Collection[str] = ()) -> Content | None:
     """The content without calls that have no outcome, except the `answered`; None for nothing."""
     places = {
         place
-        for place, call in invocations(content)
-        if rank(call) < ENDED and _id(call) not in answered
+        for place, call in iter_invocations(content)
+        if get_state_rank(call) < FINISHED_RANK and _id(call) not in answered
     }
     return _without(content, places) if places else content
 
 
-def lone_results(role: str, content: Mapping[str, Any]) -> set[str]:
+def get_lone_result_ids(role: str, content: Mapping[str, Any]) -> set[str]:
     """The ids of results whose calls are in an earlier message.
 
     An assistant's message holds its calls itself; any other role can only bring results.
     """
-    return set() if role == "assistant" else ended_ids(content)
+    return set() if role == "assistant" else get_finished_ids(content)

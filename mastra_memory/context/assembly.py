@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mastra_memory import working_memory
-from mastra_memory.content import parts, tokens
+from mastra_memory.content import normalization, tokens
 from mastra_memory.context import rendering, thread_history
 from mastra_memory.context.blocks import Block, BlockKind, Context
 from mastra_memory.context.thread_history import ThreadState
@@ -35,7 +35,7 @@ def build_context(
     found = [message for message in recalled if message.id not in known]
     own = [message for message in found if message.thread_id == head.thread_id]
     others = [message for message in found if message.thread_id != head.thread_id]
-    shown = sorted([*own, *history], key=lambda message: message.place)
+    shown = sorted([*own, *history], key=lambda message: message.sort_key)
     log = record.active_observations if record else ""
     blocks = [
         _text_block("working_memory", _working_memory(options, head)),
@@ -68,11 +68,11 @@ def _working_memory(options: MemoryOptions, head: ThreadState) -> str:
 
 
 def _text_block(kind: BlockKind, text: str) -> Block | None:
-    return Block(kind, text=text, tokens=tokens.counter().text(text)) if text else None
+    return Block(kind, text=text, tokens=tokens.get_token_counter().text(text)) if text else None
 
 
 def _message_block(kind: BlockKind, messages: Sequence[StoredMessage]) -> Block | None:
-    used = tokens.counter()
+    used = tokens.get_token_counter()
     counts = [used.message(message.role, message.content) for message in messages]
     return Block(kind, messages=tuple(messages), tokens=sum(counts)) if messages else None
 
@@ -80,4 +80,4 @@ def _message_block(kind: BlockKind, messages: Sequence[StoredMessage]) -> Block 
 def get_search_query(new_messages: Sequence[StoredMessage]) -> str:
     """What is searched for: the text of the last message of a user."""
     said = [message for message in new_messages if message.role == "user"]
-    return parts.text_of(said[-1].content).strip() if said else ""
+    return normalization.get_text(said[-1].content).strip() if said else ""

@@ -47,7 +47,7 @@ class Context:
     @property
     def tokens(self) -> int:
         """An estimate of the whole."""
-        overhead = tokens.PER_LIST if self.messages else 0
+        overhead = tokens.TOKENS_PER_LIST if self.messages else 0
         return overhead + sum(block.tokens for block in self.blocks)
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mastra_memory.content import parts, prompt_escaping
+from mastra_memory.content import normalization, prompt_escaping
 from mastra_memory.context import observation_text
 from mastra_memory.db import times
 from mastra_memory.types import StoredMessage
@@ -25,11 +25,11 @@ def render_observations(log: str, hints: Mapping[str, Any]) -> str:
     if not told:
         return ""
     next_steps = [
-        prompt_escaping.fenced(tag, said.strip())
+        prompt_escaping.wrap_in_tag(tag, said.strip())
         for tag, name in _HINTS
         if isinstance(said := hints.get(name), str) and said.strip()
     ]
-    return "\n\n".join([_OBSERVED, prompt_escaping.fenced("observations", told), *next_steps])
+    return "\n\n".join([_OBSERVED, prompt_escaping.wrap_in_tag("observations", told), *next_steps])
 
 
 def render_other_conversations(messages: Iterable[StoredMessage]) -> str:
@@ -37,7 +37,7 @@ def render_other_conversations(messages: Iterable[StoredMessage]) -> str:
     lines: list[str] = []
     day = ""
     for message in sorted(messages, key=lambda one: (one.created, one.thread_id, one.id)):
-        text = parts.text_of(message.content).strip()
+        text = normalization.get_text(message.content).strip()
         if not text:
             continue
         moment = message.created_at
@@ -45,7 +45,7 @@ def render_other_conversations(messages: Iterable[StoredMessage]) -> str:
             lines.append(f"{today}:")
             day = today
         clock = f"{moment.hour % 12 or 12}:{moment:%M %p}"
-        lines.append(f"({clock}) {message.role.capitalize()}: {prompt_escaping.indented(text)}")
+        lines.append(f"({clock}) {message.role.capitalize()}: {prompt_escaping.indent_lines(text)}")
     if not lines:
         return ""
     return f"{_INTRODUCTION}\n\n<{REMEMBERED_TAG}>\n" + "\n".join(lines) + f"\n</{REMEMBERED_TAG}>"

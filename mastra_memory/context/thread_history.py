@@ -36,7 +36,7 @@ class ThreadState:
         join = "w.thread_id = t.id"
         if not by_thread:
             join = "w.resource_id = coalesce(t.resource_id, g.resource) AND w.thread_id IS NULL"
-        found = sql.row(
+        found = sql.fetch_one(
             f"""SELECT t.resource_id, (t.metadata -> '{recent.CURSOR_KEY}')::text, w.content,
                 (t.metadata #> '{{mastra,om}}')::text
             FROM (SELECT %s::text AS id, %s::text AS resource) g
@@ -66,7 +66,7 @@ class ThreadState:
         if record.scope == Scope.THREAD:
             return record.last_observed_at
         try:
-            return times.parse(self.observed.get("lastObservedAt"))
+            return times.parse_time(self.observed.get("lastObservedAt"))
         except ValueError:
             return None
 
@@ -91,7 +91,7 @@ def read_history(
         since = head.observed_until(record)
         known = {*without, *(record.observed_message_ids or ())}
         return recent.list_newest(head.thread_id, None, since=since, without=known)[::-1]
-    if options.history_off:
+    if options.is_history_disabled:
         return []
     if options.message_history is None:
         count = int(options.last_messages)
@@ -125,7 +125,7 @@ def _within(
     limits = options.message_history
     assert limits is not None
     choices: dict[str, Any] = {
-        "most": int(options.last_messages) if options.last_messages_given else None,
+        "most": int(options.last_messages) if options.last_messages_is_set else None,
         "cursor": head.cursor(options),
         "without": without,
     }
@@ -143,12 +143,12 @@ def merge_tool_calls(
     options: MemoryOptions, history: Sequence[StoredMessage], new: Sequence[StoredMessage]
 ) -> list[StoredMessage]:
     """The history with each result inside its call, and without calls that never ended."""
-    if not any(tool_calls.may_have_calls(message.content_json) for message in history):
+    if not any(tool_calls.may_contain_calls(message.content_json) for message in history):
         return list(history)
-    contents = tool_calls.folded([message.content for message in history])
+    contents = tool_calls.fold_tool_calls([message.content for message in history])
     if options.filter_incomplete_tool_calls:
-        answered = {one for message in new for one in tool_calls.ended_ids(message.content)}
-        contents = [one and tool_calls.without_open_calls(one, answered) for one in contents]
+        answered = {one for message in new for one in tool_calls.get_finished_ids(message.content)}
+        contents = [one and tool_calls.drop_open_calls(one, answered) for one in contents]
     return [
         message._replace(content_json=json_text.dumps(content))
         for message, content in zip(history, contents, strict=True)

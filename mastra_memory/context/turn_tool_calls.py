@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mastra_memory import messages
-from mastra_memory.content import parts, tool_calls
+from mastra_memory.content import normalization, tool_calls
 from mastra_memory.context.turns import MessageRow, build_row
 from mastra_memory.db import locking
 from mastra_memory.recall import recent
@@ -22,12 +22,12 @@ def reconcile_tool_calls(thread_id: str, rows: Sequence[MessageRow]) -> list[Mes
     stays a message, with the arguments of its call. The thread is locked meanwhile.
     """
     normal = [_normal(row) for row in rows]
-    if not any(True for row in normal for _ in tool_calls.invocations(row["content"])):
+    if not any(True for row in normal for _ in tool_calls.iter_invocations(row["content"])):
         return [row for row in normal if _says_something(row)]
     locking.lock_threads([thread_id])
     stored = {one.id: one for one in messages.get_messages([row["id"] for row in normal])}
     normal = [
-        {**row, "content": tool_calls.updated(stored[row["id"]].content, row["content"])}
+        {**row, "content": tool_calls.merge_stored_calls(stored[row["id"]].content, row["content"])}
         if row["id"] in stored
         else row
         for row in normal
@@ -36,7 +36,7 @@ def reconcile_tool_calls(thread_id: str, rows: Sequence[MessageRow]) -> list[Mes
 
 
 def _normal(row: MessageRow) -> MessageRow:
-    content = parts.normalise(row)
+    content = normalization.normalize_content(row)
     kept = [
         part
         for part in content["parts"]
@@ -51,7 +51,7 @@ def _says_something(row: MessageRow) -> bool:
 
 def _tail(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
     """The messages before these that hold calls whose results they may bring, oldest first."""
-    if not any(tool_calls.lone_results(row["role"], row["content"]) for row in rows):
+    if not any(tool_calls.get_lone_result_ids(row["role"], row["content"]) for row in rows):
         return []
     ids = [row["id"] for row in rows]
     found = recent.list_newest(thread_id, MAX_LOOKBACK_MESSAGES, without=ids)
@@ -64,13 +64,13 @@ def _folded(tail: Sequence[MessageRow], rows: Sequence[MessageRow]) -> list[Mess
     changed: set[int] = set()
     for place in range(len(tail), len(whole)):
         role, content = whole[place]["role"], whole[place]["content"]
-        if not tool_calls.lone_results(role, content):
+        if not tool_calls.get_lone_result_ids(role, content):
             continue
         home = _home(whole, place)
         if home is None:
             whole[place] = _with_content(whole[place], _with_arguments(whole[:place], content))
             continue
-        pair = tool_calls.folded([whole[home]["content"], content])
+        pair = tool_calls.fold_tool_calls([whole[home]["content"], content])
         whole[home] = _with_content(whole[home], pair[0])
         left = pair[1] and _with_arguments(whole[:place], pair[1])
         whole[place] = _with_content(whole[place], left)
@@ -85,7 +85,7 @@ def _with_content(row: MessageRow, content: Any) -> MessageRow:
 
 def _home(rows: Sequence[MessageRow], place: int) -> int | None:
     """Where the open call of a result is, if nothing stands between; joined results are gone."""
-    results = tool_calls.lone_results(rows[place]["role"], rows[place]["content"])
+    results = tool_calls.get_lone_result_ids(rows[place]["role"], rows[place]["content"])
     for earlier in range(place - 1, -1, -1):
         content = rows[earlier]["content"]
         if content is None:
@@ -94,14 +94,16 @@ def _home(rows: Sequence[MessageRow], place: int) -> int | None:
             return None
         waiting = {
             str(call.get("toolCallId"))
-            for _, call in tool_calls.invocations(content)
-            if tool_calls.rank(call) < tool_calls.ENDED
+            for _, call in tool_calls.iter_invocations(content)
+            if tool_calls.get_state_rank(call) < tool_calls.FINISHED_RANK
         }
         return earlier if results & waiting else None
     return None
 
 
-def _with_arguments(before: Sequence[MessageRow], content: parts.Content) -> parts.Content:
+def _with_arguments(
+    before: Sequence[MessageRow], content: normalization.Content
+) -> normalization.Content:
     """A lone result with name and arguments of its call, where that is among the rows before."""
     known = _calls_by_id(before)
     changed = {"parts": [_filled(part, known) for part in content["parts"]]}
@@ -114,7 +116,7 @@ def _calls_by_id(rows: Sequence[MessageRow]) -> dict[str, dict[str, Any]]:
     return {
         str(call.get("toolCallId")): call
         for content in found
-        for _, call in tool_calls.invocations(content)
+        for _, call in tool_calls.iter_invocations(content)
     }
 
 

@@ -110,11 +110,11 @@ def preview_messages(rows: Sequence[MessageRow]) -> list[StoredMessage]:
             role=draft.role,
             type=draft.type,
             content_json=draft.content_json,
-            created=times.to_wire(draft.created_at or now),
-            sequence=draft.place,
+            created=times.format_time(draft.created_at or now),
+            sequence=draft.position,
             signal=draft.signal,
         )
-        for draft in messages.draft_messages(rows)
+        for draft in messages.validate_messages(rows)
     ]
 
 

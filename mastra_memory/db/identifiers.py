@@ -7,7 +7,7 @@ from typing import Any
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput, Issue
 
-ID_BYTES = 1024
+MAX_ID_BYTES = 1024
 """An id may be 1 to this many bytes long in UTF-8: two of them fit into one index entry."""
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -23,8 +23,8 @@ def check_id(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text", [Issue(name, "must be text")])
     value = json_text.clean_text(value)
-    if not 0 < (len(value) if value.isascii() else len(value.encode())) <= ID_BYTES:
-        reason = f"must be 1 to {ID_BYTES} bytes long"
+    if not 0 < (len(value) if value.isascii() else len(value.encode())) <= MAX_ID_BYTES:
+        reason = f"must be 1 to {MAX_ID_BYTES} bytes long"
         raise InvalidInput(f"{name} {reason}", [Issue(name, reason)])
     return value
 

@@ -38,7 +38,7 @@ def clean_text(text: str) -> str:
     return text.translate(_UNSTORABLE)
 
 
-def clean(value: Any) -> Any:
+def clean_json(value: Any) -> Any:
     """A JSON value whose texts and keys went through `clean_text`; numbers fit orjson."""
     return _clean(value, 0)
 
@@ -81,9 +81,9 @@ def loads(data: bytes | str, *, max_values: int | None = None) -> Any:
     try:
         value = orjson.loads(data)  # refuses more than 1,024 levels while it parses
     except orjson.JSONDecodeError as error:
-        return clean(_loads_leniently(data, error))
+        return clean_json(_loads_leniently(data, error))
     if b"\\u0000" in data or _is_too_deep(data, value):
-        return clean(value)
+        return clean_json(value)
     return value
 
 
@@ -149,9 +149,9 @@ def dumps(value: Any) -> str:
         text = orjson.dumps(value)
     except orjson.JSONEncodeError:
         try:
-            text = orjson.dumps(clean(value))
+            text = orjson.dumps(clean_json(value))
         except orjson.JSONEncodeError as error:
             raise InvalidInput(f"Not a JSON value: {error}") from None
     if b"\\u0000" in text:
-        text = orjson.dumps(clean(value))
+        text = orjson.dumps(clean_json(value))
     return text.decode()

@@ -22,7 +22,7 @@ RENEWAL_SECONDS = 2.0
 
 
 @contextmanager
-def renewed(renew: Callable[[], object]) -> Iterator[None]:
+def keep_renewing(renew: Callable[[], object]) -> Iterator[None]:
     """Call `renew` every `RENEWAL_SECONDS` during the block, in a thread of its own.
 
     The thread opens a database connection with the first renewal, so short work costs none.

@@ -46,7 +46,7 @@ MAX_ATTEMPTS = 8
 FIRST_DELAY_SECONDS = 0.02
 """Upper bound of the random delay before the second attempt; it doubles with each attempt."""
 
-Strength = Literal["NO KEY UPDATE", "KEY SHARE"]
+LockStrength = Literal["NO KEY UPDATE", "KEY SHARE"]
 
 
 def is_conflict(error: BaseException) -> bool:
@@ -82,9 +82,11 @@ def retry_conflicts(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def lock_threads(thread_ids: Iterable[str], strength: Strength = "NO KEY UPDATE") -> dict[str, str]:
+def lock_threads(
+    thread_ids: Iterable[str], strength: LockStrength = "NO KEY UPDATE"
+) -> dict[str, str]:
     """Lock the threads in the order of their ids; return the resource of each that exists."""
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""SELECT id, resource_id FROM mastra_memory_thread WHERE id = ANY(%s)
         ORDER BY id FOR {strength}""",
         [list(set(thread_ids))],

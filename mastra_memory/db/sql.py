@@ -12,19 +12,21 @@ from psycopg.pq import Format
 
 from mastra_memory.exceptions import InvalidInput, Issue
 
-LATER = "greatest(clock_timestamp()::timestamptz(3), updated_at + interval '1 millisecond')"
+NEXT_UPDATED_AT = (
+    "greatest(clock_timestamp()::timestamptz(3), updated_at + interval '1 millisecond')"
+)
 """A thread's new `updated_at`, always later than the old one."""
 
-DUE_BY = "clock_timestamp() + interval '1 ms'"
+DUE_TIME = "clock_timestamp() + interval '1 ms'"
 """What is due by then is due now: times are kept to the millisecond, and rounded up or down."""
 
 
-def instant(column: str) -> str:
+def format_time(column: str) -> str:
     """A time column as the wire shows it: text is read several times faster than a datetime."""
     return f"""to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 
 
-class Texts(list[str]):
+class TextArray(list[str]):
     """A list of texts as a parameter that goes to the server as `text[]`, at little cost."""
 
 
@@ -37,7 +39,7 @@ class _TextsDumper(Dumper):
     _head = struct.Struct("!iiIii")
     _length = struct.Struct("!i")
 
-    def dump(self, obj: Texts) -> bytes:
+    def dump(self, obj: TextArray) -> bytes:
         """One dimension, counted from 1, without nulls; each text after its length in bytes."""
         pieces = [self._head.pack(1, 0, postgres.types["text"].oid, len(obj), 1)]
         for text in obj:
@@ -46,16 +48,16 @@ class _TextsDumper(Dumper):
         return b"".join(pieces)
 
 
-adapters.register_dumper(Texts, _TextsDumper)
+adapters.register_dumper(TextArray, _TextsDumper)
 
-Params = Sequence[Any]
-Row = tuple[Any, ...]
+SqlParams = Sequence[Any]
+SqlRow = tuple[Any, ...]
 
 MAX_PAGE = 2**53 - 1
 """JavaScript's largest whole number; pages beyond it are nobody's intention."""
 
 
-def page_bounds(page: int, per_page: int | Literal[False]) -> tuple[int | None, int]:
+def get_limit_offset(page: int, per_page: int | Literal[False]) -> tuple[int | None, int]:
     """LIMIT and OFFSET of a page; `per_page` False means everything.
 
     Raises `InvalidInput` for a page that cannot be.
@@ -72,21 +74,21 @@ def page_bounds(page: int, per_page: int | Literal[False]) -> tuple[int | None, 
     return per_page, min(page * per_page, MAX_PAGE)
 
 
-def rows(statement: str, params: Params = ()) -> list[Row]:
+def fetch_all(statement: str, params: SqlParams = ()) -> list[SqlRow]:
     """Run one statement and return all its rows."""
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         return cursor.fetchall()
 
 
-def row(statement: str, params: Params = ()) -> Row | None:
+def fetch_one(statement: str, params: SqlParams = ()) -> SqlRow | None:
     """Run one statement and return its first row, None without one."""
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         return cursor.fetchone()
 
 
-def hot_rows(statement: str, params: Params = ()) -> list[Row]:
+def fetch_all_prepared(statement: str, params: SqlParams = ()) -> list[SqlRow]:
     """Run a statement whose text is sent again and again, and return all its rows.
 
     Unlike Django's default cursor, psycopg's own one lets the server bind the parameters, so that
@@ -106,14 +108,14 @@ def hot_rows(statement: str, params: Params = ()) -> list[Row]:
         return cursor.fetchall()
 
 
-def execute(statement: str, params: Params = ()) -> int:
+def execute(statement: str, params: SqlParams = ()) -> int:
     """Run one statement and return how many rows it touched."""
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         return cursor.rowcount
 
 
-def forget_statements() -> None:
+def clear_query_log() -> None:
     """Drop the statements that Django remembers while DEBUG is on: a long job has too many."""
     if not connection.force_debug_cursor:  # else somebody is looking at them
         connection.queries_log.clear()
@@ -136,7 +138,9 @@ class Where:
 
 
 @contextmanager
-def streamed(statement: str, params: Params = (), *, batch: int = 500) -> Iterator[Iterable[Row]]:
+def stream(
+    statement: str, params: SqlParams = (), *, batch: int = 500
+) -> Iterator[Iterable[SqlRow]]:
     """Rows read in batches through a server-side cursor, so that memory stays small."""
     with transaction.atomic(), connection.chunked_cursor() as cursor:
         cursor.cursor.itersize = batch

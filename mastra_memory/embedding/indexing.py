@@ -55,7 +55,7 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
                 return done, True
             taken, stored = embed_batch(model)
             done += stored
-            sql.forget_statements()
+            sql.clear_query_log()
     return done, False
 
 
@@ -85,7 +85,7 @@ def embed_batch(
     if not taken:
         return 0, 0
     message_ids = [one.message_id for one in taken]
-    with leases.renewed(lambda: queue.extend_lease(claim, message_ids)):
+    with leases.keep_renewing(lambda: queue.extend_lease(claim, message_ids)):
         made, refused = _embed_with_retries(model, taken, timeout)
     stored = _store_vectors(model, claim, made) if made else []
     for one, reason in refused:
@@ -150,7 +150,7 @@ def _store_vectors(
     message that somebody else holds is left for another time.
     """
     with transaction.atomic():
-        found = sql.rows(
+        found = sql.fetch_all(
             _TAKE_OVER,
             [
                 [one.claimed.message_id for one in made],

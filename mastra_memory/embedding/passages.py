@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from mastra_memory.content import graphemes
+from mastra_memory.content import truncation
 
 MAX_PASSAGES = 1_000
 """What follows in a text of many megabytes is not embedded."""
@@ -55,5 +55,5 @@ def _find_boundary(text: str, start: int, end: int) -> int:
         if ends:
             return ends[-1]
     # A cluster that is longer than a passage has to be split.
-    boundary = graphemes.last_boundary(text, end, start=start)
+    boundary = truncation.find_boundary(text, end, start=start)
     return boundary if boundary > start else end

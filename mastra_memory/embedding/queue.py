@@ -32,18 +32,18 @@ class ClaimedMessage:
 
 def list_due_models() -> list[str]:
     """The models for which something can be taken."""
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""SELECT DISTINCT model FROM mastra_memory_embeddingrequest
-        WHERE failed_at IS NULL AND due_at <= {sql.DUE_BY}"""
+        WHERE failed_at IS NULL AND due_at <= {sql.DUE_TIME}"""
     )
     return [name for (name,) in found]
 
 
 def has_due_requests() -> bool:
     """Return whether there is something to take."""
-    found = sql.row(
+    found = sql.fetch_one(
         f"""SELECT EXISTS (SELECT 1 FROM mastra_memory_embeddingrequest
-        WHERE failed_at IS NULL AND due_at <= {sql.DUE_BY})"""
+        WHERE failed_at IS NULL AND due_at <= {sql.DUE_TIME})"""
     )
     return bool(found and found[0])
 
@@ -57,9 +57,9 @@ def claim_messages(
     failed before.
     """
     where = scope or sql.Where()
-    where.add("r.error = ''" if scope else f"r.due_at <= {sql.DUE_BY}")
+    where.add("r.error = ''" if scope else f"r.due_at <= {sql.DUE_TIME}")
     where.add("r.attempts < %s", conf.app_settings().EMBEDDER_ATTEMPTS)
-    found = sql.rows(
+    found = sql.fetch_all(
         # Materialized: as a plain subquery it may run once a row, and take more than the limit.
         f"""WITH taken AS MATERIALIZED (
             SELECT r.id FROM mastra_memory_embeddingrequest r
@@ -116,7 +116,7 @@ def defer_model(model: str, reason: str) -> None:
     """Retry the due requests of `model` later, with the delays of `mark_failed`."""
     known = conf.app_settings()
     due = sql.Where()
-    due.add(f"model = %s AND failed_at IS NULL AND due_at <= {sql.DUE_BY}", model)
+    due.add(f"model = %s AND failed_at IS NULL AND due_at <= {sql.DUE_TIME}", model)
     sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest SET error = left(%s, 2000),
             attempts = attempts + 1, due_at = clock_timestamp()

@@ -37,7 +37,7 @@ class Backlog:
 
 def list_vector_counts() -> list[VectorCounts]:
     """Every model and length that has vectors, the model in use first."""
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""SELECT model, dimensions, count(DISTINCT message_id), count(*) FROM {TABLE}
         GROUP BY model, dimensions ORDER BY model <> %s, model, dimensions""",
         [conf.app_settings().EMBEDDER],
@@ -56,7 +56,7 @@ def list_vector_counts() -> list[VectorCounts]:
 
 def list_backlogs() -> list[Backlog]:
     """Every model that has something to do or has given something up."""
-    found = sql.rows(
+    found = sql.fetch_all(
         """SELECT model, count(*) FILTER (WHERE failed_at IS NULL), count(failed_at),
             coalesce(max(error), '') FROM mastra_memory_embeddingrequest
         GROUP BY model ORDER BY model"""
@@ -69,7 +69,7 @@ def list_backlogs() -> list[Backlog]:
 
 def count_never_enqueued() -> int:
     """Messages with a text that nobody wanted embedded so far."""
-    found = sql.row(
+    found = sql.fetch_one(
         f"""SELECT count(*) FROM mastra_memory_message m WHERE {EMBEDDABLE}
         AND NOT EXISTS (SELECT 1 FROM {TABLE} e WHERE e.message_id = m.id)
         AND NOT EXISTS (SELECT 1 FROM mastra_memory_embeddingrequest r
@@ -83,7 +83,7 @@ def list_dimensions() -> dict[str, list[int]]:
 
     Quick even where there are millions: it reads one entry for each model and length.
     """
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""WITH RECURSIVE kinds AS (
             (SELECT model, dimensions FROM {TABLE} ORDER BY model, dimensions LIMIT 1)
             UNION ALL
@@ -119,6 +119,6 @@ def _delete_rows(table: str, model: str) -> int:
         total += deleted
         if deleted == 0:
             remaining = f"SELECT EXISTS (SELECT 1 FROM {table} WHERE model = %s)"
-            if sql.rows(remaining, [model]) == [(False,)]:
+            if sql.fetch_all(remaining, [model]) == [(False,)]:
                 return total
             time.sleep(LOCKED_ROWS_DELAY_SECONDS)

@@ -76,7 +76,7 @@ class VectorIndex:
 
     def is_ready(self) -> bool:
         """Whether it is in the database and complete."""
-        found = sql.row(
+        found = sql.fetch_one(
             "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [self.name]
         )
         return bool(found and found[0])

@@ -94,7 +94,7 @@ def _line(value: Any) -> bytes:
 
 
 def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else times.to_wire(moment)
+    return None if moment is None else times.format_time(moment)
 
 
 def _thread(thread: ThreadRow) -> bytes:
@@ -146,7 +146,7 @@ def _hanging_on(threads: Sequence[ThreadRow]) -> tuple[dict[str, list[bytes]], .
 
 
 def _working_memories(where: sql.Where, scope: str) -> Iterator[bytes]:
-    with sql.streamed(
+    with sql.stream(
         f"""SELECT w.thread_id, w.resource_id, w.content, w.created_at, w.updated_at,
             (SELECT coalesce(jsonb_agg(jsonb_build_object('version', r.version, 'content',
                 r.content, 'source', r.source, 'createdAt', to_char(r.created_at

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from mastra_memory.content import normalization
+from mastra_memory.content import part_types
 from mastra_memory.db import times
 from mastra_memory.exporters.output import Counts, Write
 from mastra_memory.exporters.selection import MessageRow, Selection, ThreadRow, conversations
@@ -35,31 +35,31 @@ def _heading(thread: ThreadRow) -> str:
 
 def message_text(message: MessageRow) -> str:
     """The message under its heading, each of its parts apart by a blank line."""
-    shown = [text for piece in normalization.pieces_of(message.content) for text in _shown(piece)]
+    shown = [text for piece in part_types.read_parts(message.content) for text in _shown(piece)]
     return "\n\n".join([f"## {message.role}, {_when(message.created_at)}", *shown]) + "\n\n"
 
 
 def _when(moment: Any) -> str:
-    return times.to_wire(moment)[:19].replace("T", " ") + " UTC"
+    return times.format_time(moment)[:19].replace("T", " ") + " UTC"
 
 
-def _shown(piece: normalization.Piece) -> Iterator[str]:
+def _shown(piece: part_types.Part) -> Iterator[str]:
     match piece:
-        case normalization.Text():
+        case part_types.TextPart():
             yield piece.text.strip()
-        case normalization.Reasoning():
+        case part_types.ReasoningPart():
             yield "\n".join(f"> {line}".rstrip() for line in piece.text.strip().splitlines())
-        case normalization.ToolCall():
+        case part_types.ToolCall():
             yield f"Tool call `{piece.name}` ({piece.state})"
             yield _block(piece.args)
             if piece.state != "call":
                 yield _block(piece.error or piece.result)
-        case normalization.File():
+        case part_types.FilePart():
             name = piece.name or piece.mime_type or "file"
             yield f"[{name}](<{piece.address}>)" if piece.address else f"[{name}, {piece.size} B]"
-        case normalization.Source():
+        case part_types.SourcePart():
             yield f"Source: [{piece.title}](<{piece.address}>)"
-        case normalization.Unknown():
+        case part_types.UnknownPart():
             yield _block({"kind": piece.kind, "value": piece.value})
 
 

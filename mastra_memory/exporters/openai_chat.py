@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mastra_memory.content import normalization, tool_calls
+from mastra_memory.content import part_types, tool_calls
 from mastra_memory.db import json_text
 from mastra_memory.exporters.output import Counts, Write
 from mastra_memory.exporters.selection import MessageRow, Selection, conversations
@@ -58,24 +58,24 @@ def _groups(messages: Iterable[MessageRow]) -> Iterator[_Group]:
             yield _Group(held, is_last=False)
             held, waiting = [], set()
         held.append(message)
-        if tool_calls.may_have_calls(message.content_json):
+        if tool_calls.may_contain_calls(message.content_json):
             content = message.content
-            waiting |= tool_calls.open_ids(content)
-            waiting -= tool_calls.ended_ids(content)
+            waiting |= tool_calls.get_open_ids(content)
+            waiting -= tool_calls.get_finished_ids(content)
     if held:
         yield _Group(held, is_last=True)
 
 
 def _with_results(messages: Sequence[MessageRow], *, is_last: bool) -> Iterator[MessageRow]:
     """The messages with each result inside its call, and without calls that never ended."""
-    if not any(tool_calls.may_have_calls(message.content_json) for message in messages):
+    if not any(tool_calls.may_contain_calls(message.content_json) for message in messages):
         yield from messages
         return
-    contents = tool_calls.folded([message.content for message in messages])
+    contents = tool_calls.fold_tool_calls([message.content for message in messages])
     may_wait = messages[-1] if is_last else None
     for message, content in zip(messages, contents, strict=True):
         if content is not None and message is not may_wait:
-            content = tool_calls.without_open_calls(content)
+            content = tool_calls.drop_open_calls(content)
         if content is not None:
             yield replace(message, content_json=json_text.dumps(content))
 
@@ -88,12 +88,12 @@ def chat_of(message: MessageRow, numbers: Iterator[int]) -> Iterator[Chat]:
     if message.role == "signal":
         return
     content = message.content
-    found = normalization.pieces_of(content)
-    texts = [piece.text for piece in found if isinstance(piece, normalization.Text)]
+    found = part_types.read_parts(content)
+    texts = [piece.text for piece in found if isinstance(piece, part_types.TextPart)]
     tool_calls = [
         (f"call_{next(numbers)}", piece)
         for piece in found
-        if isinstance(piece, normalization.ToolCall)
+        if isinstance(piece, part_types.ToolCall)
     ]
     if message.role == "user":
         yield {"role": "user", "content": _with_pictures(content, found, "\n\n".join(texts))}
@@ -108,11 +108,11 @@ def chat_of(message: MessageRow, numbers: Iterator[int]) -> Iterator[Chat]:
             yield {"role": "tool", "tool_call_id": call_id, "content": _outcome(call)}
 
 
-def _with_pictures(content: Any, found: list[normalization.Piece], text: str) -> str | list[Chat]:
+def _with_pictures(content: Any, found: list[part_types.Part], text: str) -> str | list[Chat]:
     pictures = [
         address
         for piece in found
-        if isinstance(piece, normalization.File) and (address := _picture(content, piece))
+        if isinstance(piece, part_types.FilePart) and (address := _picture(content, piece))
     ]
     if not pictures:
         return text
@@ -120,24 +120,24 @@ def _with_pictures(content: Any, found: list[normalization.Piece], text: str) ->
     return [{"type": "text", "text": text}, *shown]
 
 
-def _picture(content: Any, file: normalization.File) -> str:
+def _picture(content: Any, file: part_types.FilePart) -> str:
     """The address of a picture that a model could open, empty for any other file."""
     if file.address:
         kind = content["parts"][file.index].get("type")
         is_picture = kind == "image" or file.mime_type.startswith("image/")
         return file.address if is_picture and file.address.startswith("http") else ""
-    held = normalization.file_bytes(content, file.index)
+    held = part_types.read_file(content, file.index)
     if held is None or not file.mime_type.startswith("image/"):
         return ""
     return f"data:{file.mime_type};base64,{base64.b64encode(held[0]).decode()}"
 
 
-def _call(call_id: str, call: normalization.ToolCall) -> Chat:
+def _call(call_id: str, call: part_types.ToolCall) -> Chat:
     arguments = call.args if isinstance(call.args, str) else orjson.dumps(call.args).decode()
     function = {"name": call.name, "arguments": arguments}
     return {"id": call_id, "type": "function", "function": function}
 
 
-def _outcome(call: normalization.ToolCall) -> str:
+def _outcome(call: part_types.ToolCall) -> str:
     outcome = call.error or call.result
     return outcome if isinstance(outcome, str) else orjson.dumps(outcome).decode()

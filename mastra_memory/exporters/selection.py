@@ -113,13 +113,15 @@ def one_moment() -> Iterator[None]:
 def count_threads(selection: Selection) -> int:
     """How many threads there are to export."""
     where = selection.of_threads()
-    found = sql.row(f"SELECT count(*) FROM mastra_memory_thread t WHERE {where}", where.params)
+    found = sql.fetch_one(
+        f"SELECT count(*) FROM mastra_memory_thread t WHERE {where}", where.params
+    )
     return found[0] if found else 0
 
 
 def missing_threads(selection: Selection) -> list[str]:
     """Threads that are named and not there."""
-    there = sql.rows(
+    there = sql.fetch_all(
         "SELECT id FROM mastra_memory_thread WHERE id = ANY(%s)", [list(selection.thread_ids)]
     )
     known = {thread_id for (thread_id,) in there}
@@ -135,7 +137,7 @@ def conversations(selection: Selection) -> Iterator[Conversation]:
 def thread_batches(selection: Selection) -> Iterator[list[ThreadRow]]:
     """The threads, oldest first, some at a time."""
     where = selection.of_threads()
-    with sql.streamed(
+    with sql.stream(
         f"""SELECT t.id, t.resource_id, t.title, t.title_source, t.metadata::text,
             t.clone_source_id, t.created_at, t.updated_at
         FROM mastra_memory_thread t WHERE {where} ORDER BY t.created_at, t.id""",
@@ -148,7 +150,7 @@ def thread_batches(selection: Selection) -> Iterator[list[ThreadRow]]:
             if len(batch) == THREADS:
                 yield batch
                 batch = []
-                sql.forget_statements()
+                sql.clear_query_log()
         if batch:
             yield batch
 
@@ -156,7 +158,7 @@ def thread_batches(selection: Selection) -> Iterator[list[ThreadRow]]:
 def with_messages(selection: Selection, threads: Sequence[ThreadRow]) -> Iterator[Conversation]:
     """These threads in their order, each with its messages."""
     where = selection.of_messages()
-    with sql.streamed(
+    with sql.stream(
         f"""SELECT i.place, m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
             m.text, m.created_at, m.edited_at
         FROM unnest(%s::text[]) WITH ORDINALITY AS i(id, place)

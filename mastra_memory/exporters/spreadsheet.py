@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from mastra_memory.content import normalization
+from mastra_memory.content import part_types
 from mastra_memory.db import times
 from mastra_memory.exporters.output import Counts, Write
 from mastra_memory.exporters.selection import MessageRow, Selection, ThreadRow, conversations
@@ -51,7 +51,7 @@ def _cells(thread: ThreadRow, message: MessageRow) -> Sequence[str]:
         thread.resource_id,
         thread.title,
         message.id,
-        times.to_wire(message.created_at),
+        times.format_time(message.created_at),
         message.role,
         message.text,
         _tools(message),
@@ -64,8 +64,8 @@ def _tools(message: MessageRow) -> str:
         return ""
     calls: list[dict[str, Any]] = [
         {"name": call.name, "state": call.state, "args": call.args, "result": call.result}
-        for call in normalization.pieces_of(message.content)
-        if isinstance(call, normalization.ToolCall)
+        for call in part_types.read_parts(message.content)
+        if isinstance(call, part_types.ToolCall)
     ]
     return orjson.dumps(calls).decode() if calls else ""
 

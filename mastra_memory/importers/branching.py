@@ -73,7 +73,7 @@ def _build_branch(
 ) -> Iterator[SourceItem]:
     own = [builder.get_message_time(node) for node in path.nodes[path.shared_count :]]
     began = next(moment for moment in own if moment is not None)
-    clone = {"sourceThreadId": main.thread_id, "clonedAt": times.to_wire(began)}
+    clone = {"sourceThreadId": main.thread_id, "clonedAt": times.format_time(began)}
     shared = [node for node in path.nodes[: path.shared_count] if main.get_message_time(node)]
     if shared:
         clone["lastMessageId"] = main.message_id(shared[-1])

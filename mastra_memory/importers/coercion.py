@@ -28,7 +28,7 @@ def to_datetime(value: Any) -> datetime | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = value * 1000
     try:
-        return times.parse(value)
+        return times.parse_time(value)
     except ValueError:
         return None
 

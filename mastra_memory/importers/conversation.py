@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.db import times
 from mastra_memory.importers.records import (
     ImportedMessage,
@@ -19,7 +19,7 @@ INSTRUCTION_ROLES = frozenset({"system", "developer"})
 """Roles of instructions, which are not part of a conversation."""
 
 _TIME_STEP = timedelta(milliseconds=1)
-_MAX_TIME = times.to_milliseconds(datetime.max)
+_MAX_TIME = times.truncate_to_milliseconds(datetime.max)
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class ConversationBuilder:
             return False
         call.answers.append(result)
         whole = call.answers[0] if len(call.answers) == 1 else list(call.answers)
-        parts.finish_call(call.invocation, whole, failed=failed)
+        normalization.set_result(call.invocation, whole, failed=failed)
         call.turn.parts.extend(further)
         return True
 
@@ -144,7 +144,7 @@ class ConversationBuilder:
                 thread_id=self.thread_id,
                 resource_id=self.resource_id,
                 role=turn.role,
-                content=parts.made_of(turn.parts, turn.metadata),
+                content=normalization.content_from_parts(turn.parts, turn.metadata),
                 created_at=turn.moment,
                 is_copy=key in copied,
                 location=turn.location or self.location,

@@ -111,7 +111,7 @@ def _iter_files(path: Path, read_position: ReadPosition) -> Iterator[SourceFile]
 
 def _build_file(path: Path, name: str, read_position: ReadPosition) -> SourceFile:
     facts = path.stat()
-    modified = times.to_milliseconds(datetime.fromtimestamp(facts.st_mtime, UTC))
+    modified = times.truncate_to_milliseconds(datetime.fromtimestamp(facts.st_mtime, UTC))
     return SourceFile(json_text.clean_text(name), facts.st_size, modified, path, "", read_position)
 
 

@@ -142,7 +142,7 @@ def _get_ordering_key(row: ImportRow) -> str:
 
 def preview_batch(rows: Sequence[ImportRow]) -> list[RowResult]:
     """What would become of the rows."""
-    sql.forget_statements()
+    sql.clear_query_log()
     return list(preview.preview_rows(rows))
 
 
@@ -151,7 +151,7 @@ def store_batch(rows: Sequence[ImportRow], *, update: bool) -> list[RowResult]:
 
     Where the database refuses one, it is found by halving, and the others are stored.
     """
-    sql.forget_statements()
+    sql.clear_query_log()
     try:
         return _store_in_transaction(rows, update)
     except (DataError, IntegrityError, OperationalError) as error:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.db import json_text
 from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import InvalidInput
@@ -102,7 +102,7 @@ def _validate_thread(item: ImportedThread) -> ImportRow:
 def _validate_message(item: ImportedMessage) -> ImportRow:
     if item.role not in Message.Role.values:
         raise InvalidInput(f"unknown role {item.role[:40]}")
-    parts.normalise({"content": item.content})
+    normalization.normalize_content({"content": item.content})
     clean = replace(
         item,
         id=check_id(item.id, "id"),
@@ -110,7 +110,7 @@ def _validate_message(item: ImportedMessage) -> ImportRow:
         resource_id=check_id(item.resource_id, "resourceId"),
         type=json_text.clean_text(item.type),
     )
-    text = json_text.clean_text(parts.text_of(item.content))
+    text = json_text.clean_text(normalization.get_text(item.content))
     return ImportRow(clean, json_text.dumps(item.content), text)
 
 
@@ -157,7 +157,7 @@ def _clean_field(field: Any, value: Any) -> Any:
     if isinstance(field, models.TextField | models.CharField) and not isinstance(value, str):
         raise InvalidInput(f"{field.name} is no text")
     try:
-        value = field.to_python(json_text.clean(value))
+        value = field.to_python(json_text.clean_json(value))
         field.run_validators(value)
     except (ValidationError, OverflowError):
         raise InvalidInput(f"{field.name} has a value that does not fit") from None

@@ -70,12 +70,12 @@ def summarize(
     `extract` is a pydantic model or a JSON schema; what cannot be drawn out is told in the result.
     No messages give an empty summary. Raises `ProviderUnavailable` and `ProviderRefused`.
     """
-    told = transcript.for_observer(messages)
+    told = transcript.format_for_observer(messages)
     if not told:
         return Summary()
     about: dict[str, Any] = {"thread_id": thread_id, "resource_id": resource_id}
     chosen: dict[str, Any] = {
-        "prompt": prompt_escaping.fenced(_FENCE, told),
+        "prompt": prompt_escaping.wrap_in_tag(_FENCE, told),
         "model": model or "",
         "retries": RETRIES,
     }
@@ -109,9 +109,9 @@ def _name(extract: Any) -> str:
 
 def fitting(newest_first: Iterable[StoredMessage], max_tokens: int) -> list[StoredMessage]:
     """As many messages from the newest on as fit, oldest first; the newest one in any case."""
-    used = tokens.counter()
+    used = tokens.get_token_counter()
     kept: list[StoredMessage] = []
-    spent = tokens.PER_LIST
+    spent = tokens.TOKENS_PER_LIST
     for message in newest_first:
         spent += used.message(message.role, message.content)
         if kept and spent > max_tokens:

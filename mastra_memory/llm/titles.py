@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from mastra_memory.content import graphemes
+from mastra_memory.content import truncation
 
 LENGTH = 80
 
@@ -62,7 +62,7 @@ def shortened(text: str, limit: int) -> str:
     """Return the text, cut between words or else between characters to at most `limit`."""
     if len(text) <= limit:
         return text
-    end = graphemes.last_boundary(text, limit - 1)
+    end = truncation.find_boundary(text, limit - 1)
     head, blank, _ = text[:end].rpartition(" ")
     kept = head if blank and len(head) > limit // 2 else text[:end]
     return kept.rstrip(" .,;:") + "…"

@@ -214,7 +214,7 @@ class Memory(TurnMethods, WorkingMemoryMethods, ObservationalMemoryMethods, Expo
 
         Returns how many there were. Raises `InvalidInput` for an item that is neither.
         """
-        ids = messages.ids_of(message_ids)
+        ids = messages.parse_message_ids(message_ids)
         return messages.delete_messages(ids, resource_id=resource_id)
 
     # Clones
@@ -238,11 +238,11 @@ class Memory(TurnMethods, WorkingMemoryMethods, ObservationalMemoryMethods, Expo
 
     def is_clone(self, thread: StoredThread | None) -> bool:
         """True for a thread that was copied from another."""
-        return cloning.clone_metadata(thread) is not None
+        return cloning.get_clone_metadata(thread) is not None
 
     def get_clone_metadata(self, thread: StoredThread | None) -> dict[str, Any] | None:
         """`{sourceThreadId, clonedAt, lastMessageId?}` of a clone, else None."""
-        return cloning.clone_metadata(thread)
+        return cloning.get_clone_metadata(thread)
 
     def get_source_thread(self, thread_id: str) -> StoredThread | None:
         """The thread a clone was copied from, None when it is gone or there is none."""
@@ -256,7 +256,7 @@ class Memory(TurnMethods, WorkingMemoryMethods, ObservationalMemoryMethods, Expo
 
     def get_clone_history(self, thread_id: str) -> list[StoredThread]:
         """The thread's ancestors, oldest first, and itself."""
-        return cloning.clone_history(thread_id)
+        return cloning.list_clone_history(thread_id)
 
     # The same verbs for async code
 

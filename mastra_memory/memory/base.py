@@ -30,10 +30,10 @@ class MemoryBase:
     ) -> None:
         """Options come from the settings, for the named agent, with `options` over them.
 
-        Raises `AgentNotFound` and `MemoryNotConfigured` as `conf.agent_options` does.
+        Raises `AgentNotFound` and `MemoryNotConfigured` as `conf.get_agent_options` does.
         """
         self.agent_id = agent_id
-        self.options: MemoryOptions = conf.agent_options(agent_id).merged(options)
+        self.options: MemoryOptions = conf.get_agent_options(agent_id).merged(options)
 
     def _ensure_thread(self, thread_id: str, resource_id: str | None) -> StoredThread:
         """The thread, made where it is missing; its own id stands in for an unknown resource.

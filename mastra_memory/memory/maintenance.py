@@ -27,7 +27,7 @@ measured to cost about eight times as much as including it in a build."""
 def embed_pending() -> int:
     """Embed all messages that are due, and return how many were embedded."""
     queue.fail_expired()
-    for model in conf.embedding_models():
+    for model in conf.get_embedding_models():
         queue.enqueue_copies(model)
     total, more = 0, True
     while more:
@@ -46,9 +46,9 @@ def write_pending_words() -> int:
 
 def generate_pending_titles() -> int:
     """Generate the thread titles that are due, and return how many threads were processed."""
-    thread_ids = titles.due_threads()
+    thread_ids = titles.list_due_threads()
     for thread_id in thread_ids:
-        titles.propose_title(thread_id)
+        titles.generate_title(thread_id)
     return len(thread_ids)
 
 
@@ -89,7 +89,7 @@ def embed_model(model: str) -> Iterator[int]:
     while True:
         claimed, stored = indexing.embed_batch(model)
         yield stored
-        sql.forget_statements()
+        sql.clear_query_log()
         if not claimed:
             return
 
@@ -137,7 +137,7 @@ def drop_embeddings(model: str) -> int:
     Raises:
         InvalidInput: The model is named in the setting `EMBEDDER` or `EMBED_ALSO`.
     """
-    if model in conf.embedding_models():
+    if model in conf.get_embedding_models():
         raise InvalidInput(f"{model} is in use: remove it from EMBEDDER and EMBED_ALSO first.")
     return stats.delete_model(model)
 
@@ -165,4 +165,4 @@ def rewrite_search_words(language: str, *, batch_size: int) -> Iterator[int]:
     ):
         yield Message.objects.filter(pk__in=ids).update(search=words)
         last_id = ids[-1]
-        sql.forget_statements()
+        sql.clear_query_log()

@@ -21,7 +21,7 @@ class MessageSaving(MemoryBase):
     @retry_conflicts
     def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
         """Store a batch and note what it wants later: vectors, titles."""
-        ready = validation.draft_messages(batch, strip=strip)
+        ready = validation.validate_messages(batch, strip=strip)
         wants_titles = self.options.generate_title is not None and not self.options.read_only
         models = self._embedders if strip else ()
         with transaction.atomic() if wants_titles else nullcontext():
@@ -45,7 +45,7 @@ class MessageSaving(MemoryBase):
         """The models for which what is saved now is embedded, soon after; none without recall."""
         if self.options.semantic_recall is None or self.options.read_only:
             return ()
-        return conf.embedding_models()
+        return conf.get_embedding_models()
 
     def _want_titles(self, stored: Sequence[StoredMessage]) -> None:
         """Threads without a title get one later, where the agent's options say so."""
@@ -53,5 +53,5 @@ class MessageSaving(MemoryBase):
         if wanted is None or not stored:
             return
         thread_ids = {message.thread_id for message in stored}
-        for thread_id in titles.ask_for_titles(thread_ids, wanted, agent_id=self.agent_id):
+        for thread_id in titles.request_titles(thread_ids, wanted, agent_id=self.agent_id):
             tasks.enqueue(tasks.generate_title, thread_id)

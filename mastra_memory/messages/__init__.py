@@ -1,21 +1,21 @@
 """Validate and store messages."""
 
 from mastra_memory.messages.storage import (
-    COLUMNS,
+    MESSAGE_COLUMNS,
     delete_messages,
-    draft_messages,
     get_messages,
-    ids_of,
+    parse_message_ids,
     save_messages,
     update_messages,
+    validate_messages,
 )
 
 __all__ = [
-    "draft_messages",
-    "COLUMNS",
+    "validate_messages",
+    "MESSAGE_COLUMNS",
     "delete_messages",
     "get_messages",
-    "ids_of",
+    "parse_message_ids",
     "save_messages",
     "update_messages",
 ]

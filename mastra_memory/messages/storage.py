@@ -7,7 +7,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 
 from mastra_memory import conf
-from mastra_memory.content import limits, parts
+from mastra_memory.content import limits, normalization
 from mastra_memory.db import identifiers, json_text, locking, sql
 from mastra_memory.exceptions import (
     AccessDenied,
@@ -18,16 +18,23 @@ from mastra_memory.exceptions import (
     MastraMemoryError,
     ThreadNotFound,
 )
-from mastra_memory.messages.validation import Draft, as_columns, draft_message, draft_messages
+from mastra_memory.messages.validation import (
+    ValidMessage,
+    to_columns,
+    validate_message,
+    validate_messages,
+)
 from mastra_memory.search import tsvector
 from mastra_memory.types import StoredMessage
 
-COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
-    {sql.instant("m.created_at")} AS created, m.sequence, m.signal"""
+MESSAGE_COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
+    {sql.format_time("m.created_at")} AS created, m.sequence, m.signal"""
 """What a `StoredMessage` is made of, in its order."""
 
 
-def save_messages(drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()) -> list[StoredMessage]:
+def save_messages(
+    drafts: Sequence[ValidMessage], *, embed_for: Sequence[str] = ()
+) -> list[StoredMessage]:
     """Insert or replace the messages, all or none; one statement, whatever the number.
 
     A second one asks for vectors of the models `embed_for`, where the text has none of them yet.
@@ -63,20 +70,20 @@ def save_messages(drafts: Sequence[Draft], *, embed_for: Sequence[str] = ()) -> 
         )
         for message_id, created, sequence in saved
     ]
-    return sorted(stored, key=lambda message: message.place)
+    return sorted(stored, key=lambda message: message.sort_key)
 
 
 __all__ = [
-    "COLUMNS",
+    "MESSAGE_COLUMNS",
     "delete_messages",
-    "draft_messages",
+    "validate_messages",
     "get_messages",
-    "ids_of",
+    "parse_message_ids",
     "save_messages",
     "update_messages",
 ]
 
-REFUSED = "MM001"
+INCOMPLETE_BATCH = "MM001"
 """The SQLSTATE with which the database takes back a batch that it could not store whole."""
 
 # A message may come from another thread, which is locked with the others. One that was moved
@@ -88,7 +95,7 @@ _STORE = f"""WITH locked AS MATERIALIZED (
         SELECT thread_id FROM mastra_memory_message WHERE id = ANY(%b::text[])))
     ORDER BY id FOR NO KEY UPDATE),
 touched AS (
-    UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
+    UPDATE mastra_memory_thread SET updated_at = {sql.NEXT_UPDATED_AT}
     WHERE id IN (SELECT id FROM locked) AND id = ANY(%b::text[])
     RETURNING id, resource_id, updated_at),
 saved AS (
@@ -108,35 +115,35 @@ saved AS (
         type = excluded.type, signal = excluded.signal, content = excluded.content,
         text = excluded.text, search = excluded.search
     WHERE m.resource_id = excluded.resource_id AND m.thread_id IN (SELECT id FROM locked)
-    RETURNING m.id, {sql.instant("m.created_at")} AS created, m.sequence)
+    RETURNING m.id, {sql.format_time("m.created_at")} AS created, m.sequence)
 SELECT s.id, s.created, s.sequence, CASE WHEN c.stored <> %s THEN mastra_memory_refuse() END
 FROM (SELECT count(*) AS stored FROM saved) c LEFT JOIN saved s ON TRUE"""
 
 
-def _store(drafts: Sequence[Draft]) -> list[sql.Row]:
-    """Id, time and sequence of each message stored; an error of state `REFUSED` if one was not."""
-    thread_ids = sql.Texts({draft.thread_id for draft in drafts})
+def _store(drafts: Sequence[ValidMessage]) -> list[sql.SqlRow]:
+    """Return id, time and sequence of each message; raise `INCOMPLETE_BATCH` if one is missing."""
+    thread_ids = sql.TextArray({draft.thread_id for draft in drafts})
     language = conf.app_settings().SEARCH_LANGUAGE
     at_once = len(drafts) <= tsvector.MAX_MESSAGES_ON_SAVE
-    columns = as_columns(drafts)
-    message_ids = sql.Texts(draft.id for draft in drafts)
+    columns = to_columns(drafts)
+    message_ids = sql.TextArray(draft.id for draft in drafts)
     locks = [thread_ids, message_ids, thread_ids]
-    stored = sql.hot_rows(_STORE, [*locks, at_once, language, *columns, len(drafts)])
+    stored = sql.fetch_all_prepared(_STORE, [*locks, at_once, language, *columns, len(drafts)])
     return [cells[:3] for cells in stored]
 
 
 def _is_refusal(error: DatabaseError) -> bool:
-    return getattr(error.__cause__, "sqlstate", None) == REFUSED
+    return getattr(error.__cause__, "sqlstate", None) == INCOMPLETE_BATCH
 
 
-def _reason_of_refusal(drafts: Sequence[Draft]) -> MastraMemoryError:
+def _reason_of_refusal(drafts: Sequence[ValidMessage]) -> MastraMemoryError:
     """Why a batch could not be stored, told by what stands in the database."""
     statement = "SELECT id, resource_id FROM mastra_memory_{} WHERE id = ANY(%s)"
     threads: dict[str, str] = dict(
-        sql.rows(statement.format("thread"), [[draft.thread_id for draft in drafts]])
+        sql.fetch_all(statement.format("thread"), [[draft.thread_id for draft in drafts]])
     )
     messages: dict[str, str] = dict(
-        sql.rows(statement.format("message"), [[draft.id for draft in drafts]])
+        sql.fetch_all(statement.format("message"), [[draft.id for draft in drafts]])
     )
     for draft in drafts:
         if draft.thread_id not in threads:
@@ -145,7 +152,7 @@ def _reason_of_refusal(drafts: Sequence[Draft]) -> MastraMemoryError:
             return AccessDenied()
         if messages.get(draft.id, draft.resource_id) != draft.resource_id:
             return Conflict(
-                f"messages.{draft.place}: the id {draft.id} belongs to another resource's message"
+                f"messages.{draft.position}: id {draft.id} belongs to a message of another resource"
             )
     return ConcurrentUpdate()
 
@@ -176,8 +183,8 @@ def get_messages(
     where.add("m.id = ANY(%s)", [json_text.clean_text(message_id) for message_id in message_ids])
     if resource_id is not None:
         where.add("m.resource_id = %s", resource_id)
-    found = sql.rows(
-        f"""SELECT {COLUMNS} FROM mastra_memory_message m WHERE {where}
+    found = sql.fetch_all(
+        f"""SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
         ORDER BY m.created_at, m.sequence""",
         where.params,
     )
@@ -221,7 +228,7 @@ def _update(
         return get_messages(by_id)
 
 
-def _changed(index: int, message: StoredMessage, change: Mapping[str, Any]) -> Draft:
+def _changed(index: int, message: StoredMessage, change: Mapping[str, Any]) -> ValidMessage:
     content = dict(message.content)
     given = change.get("content")
     if isinstance(given, Mapping):
@@ -230,8 +237,8 @@ def _changed(index: int, message: StoredMessage, change: Mapping[str, Any]) -> D
         if metadata:
             content["metadata"] = metadata
     elif given is not None:
-        content = parts.normalise(change)
-    draft = draft_message(
+        content = normalization.normalize_content(change)
+    draft = validate_message(
         index,
         {
             "id": message.id,
@@ -249,7 +256,7 @@ def _changed(index: int, message: StoredMessage, change: Mapping[str, Any]) -> D
     return draft._replace(created_at=draft.created_at or message.created_at)
 
 
-def _move(drafts: Sequence[Draft]) -> None:
+def _move(drafts: Sequence[ValidMessage]) -> None:
     """Mark the edit, and set the time, which an upsert keeps."""
     sql.execute(
         """UPDATE mastra_memory_message m SET created_at = i.created_at,
@@ -259,7 +266,7 @@ def _move(drafts: Sequence[Draft]) -> None:
     )
 
 
-def ids_of(given: Sequence[str | Mapping[str, Any]]) -> list[str]:
+def parse_message_ids(given: Sequence[str | Mapping[str, Any]]) -> list[str]:
     """Ids from a list of ids or of objects with an `id`. Raises `InvalidInput` for others."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InvalidInput("expected a list of message ids", [Issue("messageIds", "not a list")])
@@ -279,12 +286,12 @@ def delete_messages(message_ids: Iterable[str], *, resource_id: str | None = Non
     if resource_id is not None:
         theirs.add("resource_id = %s", resource_id)
     # Threads are locked before their messages, in the order of a save.
-    found = sql.row(
+    found = sql.fetch_one(
         f"""WITH locked AS MATERIALIZED (
             SELECT id FROM mastra_memory_thread WHERE id = ANY (ARRAY(
                 SELECT thread_id FROM mastra_memory_message WHERE {theirs}))
             ORDER BY id FOR NO KEY UPDATE),
-        touched AS (UPDATE mastra_memory_thread SET updated_at = {sql.LATER}
+        touched AS (UPDATE mastra_memory_thread SET updated_at = {sql.NEXT_UPDATED_AT}
             WHERE id IN (SELECT id FROM locked) RETURNING id),
         deleted AS (DELETE FROM mastra_memory_message
             WHERE {theirs} AND thread_id IN (SELECT id FROM touched) RETURNING id)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from mastra_memory import conf
-from mastra_memory.content import limits, parts
+from mastra_memory.content import limits, normalization
 from mastra_memory.db import identifiers, json_text, sql, times
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.models import Message
@@ -14,10 +14,10 @@ from mastra_memory.models import Message
 ROLES = tuple(Message.Role.values)
 
 
-class Draft(NamedTuple):
+class ValidMessage(NamedTuple):
     """A message checked and ready to be stored."""
 
-    place: int
+    position: int
     """Its place in the batch as it was given."""
     id: str
     thread_id: str
@@ -31,7 +31,7 @@ class Draft(NamedTuple):
     """None: the moment of saving."""
 
 
-def draft_messages(messages: Sequence[Any], *, strip: bool = True) -> list[Draft]:
+def validate_messages(messages: Sequence[Any], *, strip: bool = True) -> list[ValidMessage]:
     """Check a batch and bring it into the stored form.
 
     System messages, transient signals, and what is empty once working-memory traces are taken
@@ -40,10 +40,10 @@ def draft_messages(messages: Sequence[Any], *, strip: bool = True) -> list[Draft
     """
     limits.check_count(messages, conf.app_settings().MAX_MESSAGES_PER_SAVE, "messages")
     _check_owners(messages)
-    drafts: dict[str, Draft] = {}
+    drafts: dict[str, ValidMessage] = {}
     for index, message in enumerate(messages):
         try:
-            draft = draft_message(index, message, strip=strip)
+            draft = validate_message(index, message, strip=strip)
         except InvalidInput as error:
             issues = [Issue(f"messages.{index}.{i.field}", i.message) for i in error.issues]
             raise InvalidInput(f"messages.{index}: {error}", issues) from None
@@ -76,7 +76,7 @@ def _check_owners(messages: Sequence[Any]) -> None:
             )
 
 
-def draft_message(index: int, message: Mapping[str, Any], *, strip: bool) -> Draft | None:
+def validate_message(index: int, message: Mapping[str, Any], *, strip: bool) -> ValidMessage | None:
     """One checked message, None for one that is not stored. Raises `InvalidInput`.
 
     `index` is its place in a batch; with `strip`, traces of working memory are taken out.
@@ -87,28 +87,28 @@ def draft_message(index: int, message: Mapping[str, Any], *, strip: bool) -> Dra
     if role not in ROLES:
         reason = f"must be one of {', '.join(ROLES)}"
         raise InvalidInput(f"role {reason}", [Issue("role", reason)])
-    whole = parts.normalise(message)
+    whole = normalization.normalize_content(message)
     limits.check_parts(whole)
-    content: parts.Content | None = whole
+    content: normalization.Content | None = whole
     content_json = json_text.dumps(content)
     limits.check_size(content_json, conf.app_settings().MAX_MESSAGE_BYTES, "content")
-    if content and strip and parts.may_hold_working_memory(content_json):
-        content = parts.without_working_memory(content)
+    if content and strip and normalization.may_contain_working_memory(content_json):
+        content = normalization.strip_working_memory(content)
         content_json = json_text.dumps(content)
     if content is None or not (content["parts"] or content.get("content")):
         return None
-    if parts.is_transient(role, content):
+    if normalization.is_transient_signal(role, content):
         return None
-    return Draft(
-        place=index,
+    return ValidMessage(
+        position=index,
         id=identifiers.check_id(message["id"], "id") if message.get("id") else str(uuid.uuid4()),
         thread_id=identifiers.check_id(message["threadId"], "threadId"),
         resource_id=identifiers.check_id(message["resourceId"], "resourceId"),
         role=role,
         type=_type_of(message),
-        signal=parts.signal_type(role, content),
+        signal=normalization.get_signal_type(role, content),
         content_json=content_json,
-        text=json_text.clean_text(parts.text_of(content)),
+        text=json_text.clean_text(normalization.get_text(content)),
         created_at=_moment_of(message),
     )
 
@@ -120,7 +120,7 @@ def _type_of(message: Mapping[str, Any]) -> str:
         return given
     if not isinstance(given, str):
         raise InvalidInput("type must be text", [Issue("type", "must be text")])
-    limits.check_size(given, identifiers.ID_BYTES, "type")
+    limits.check_size(given, identifiers.MAX_ID_BYTES, "type")
     return json_text.clean_text(given) if isinstance(message.get("content"), Mapping) else "v2"
 
 
@@ -129,17 +129,17 @@ def _moment_of(message: Mapping[str, Any]) -> datetime | None:
     if given is None or given == "":
         return None
     try:
-        return times.parse(given)
+        return times.parse_time(given)
     except ValueError as error:
         reason = f"cannot be read: {error}"
         raise InvalidInput(f"createdAt {reason}", [Issue("createdAt", reason)]) from None
 
 
-def as_columns(drafts: Sequence[Draft]) -> list[sql.Texts]:
+def to_columns(drafts: Sequence[ValidMessage]) -> list[sql.TextArray]:
     """The batch as one list for each field but the place, in their order; `""` is no moment.
 
     Sent as arrays in the binary form: the database reads them in half the time of one document.
     """
     *texts, moments = zip(*[draft[1:] for draft in drafts], strict=True)
     told = [moment.isoformat() if moment else "" for moment in moments]
-    return [*map(sql.Texts, texts), sql.Texts(told)]
+    return [*map(sql.TextArray, texts), sql.TextArray(told)]

@@ -108,16 +108,16 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             django.db.models.lookups.GreaterThan(
-                                mastra_memory.models.fields.Octets("id"), 0
+                                mastra_memory.models.fields.OctetLength("id"), 0
                             ),
                             django.db.models.lookups.LessThanOrEqual(
-                                mastra_memory.models.fields.Octets("id"), 1024
+                                mastra_memory.models.fields.OctetLength("id"), 1024
                             ),
                             django.db.models.lookups.GreaterThan(
-                                mastra_memory.models.fields.Octets("resource_id"), 0
+                                mastra_memory.models.fields.OctetLength("resource_id"), 0
                             ),
                             django.db.models.lookups.LessThanOrEqual(
-                                mastra_memory.models.fields.Octets("resource_id"), 1024
+                                mastra_memory.models.fields.OctetLength("resource_id"), 1024
                             ),
                         ),
                         name="mastra_thread_ids",
@@ -458,10 +458,10 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             django.db.models.lookups.GreaterThan(
-                                mastra_memory.models.fields.Octets("id"), 0
+                                mastra_memory.models.fields.OctetLength("id"), 0
                             ),
                             django.db.models.lookups.LessThanOrEqual(
-                                mastra_memory.models.fields.Octets("id"), 1024
+                                mastra_memory.models.fields.OctetLength("id"), 1024
                             ),
                         ),
                         name="mastra_chunk_id",
@@ -488,16 +488,16 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     django.db.models.lookups.GreaterThan(
-                        mastra_memory.models.fields.Octets("id"), 0
+                        mastra_memory.models.fields.OctetLength("id"), 0
                     ),
                     django.db.models.lookups.LessThanOrEqual(
-                        mastra_memory.models.fields.Octets("id"), 1024
+                        mastra_memory.models.fields.OctetLength("id"), 1024
                     ),
                     django.db.models.lookups.GreaterThan(
-                        mastra_memory.models.fields.Octets("resource_id"), 0
+                        mastra_memory.models.fields.OctetLength("resource_id"), 0
                     ),
                     django.db.models.lookups.LessThanOrEqual(
-                        mastra_memory.models.fields.Octets("resource_id"), 1024
+                        mastra_memory.models.fields.OctetLength("resource_id"), 1024
                     ),
                 ),
                 name="mastra_om_ids",
@@ -536,10 +536,10 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     django.db.models.lookups.GreaterThan(
-                        mastra_memory.models.fields.Octets("id"), 0
+                        mastra_memory.models.fields.OctetLength("id"), 0
                     ),
                     django.db.models.lookups.LessThanOrEqual(
-                        mastra_memory.models.fields.Octets("id"), 1024
+                        mastra_memory.models.fields.OctetLength("id"), 1024
                     ),
                 ),
                 name="mastra_message_id",
@@ -581,10 +581,10 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     django.db.models.lookups.GreaterThan(
-                        mastra_memory.models.fields.Octets("resource_id"), 0
+                        mastra_memory.models.fields.OctetLength("resource_id"), 0
                     ),
                     django.db.models.lookups.LessThanOrEqual(
-                        mastra_memory.models.fields.Octets("resource_id"), 1024
+                        mastra_memory.models.fields.OctetLength("resource_id"), 1024
                     ),
                 ),
                 name="mastra_wm_resource_id",

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import models
 
-from mastra_memory.db.identifiers import ID_BYTES
+from mastra_memory.db.identifiers import MAX_ID_BYTES
 
 
 def new_id() -> str:
@@ -13,7 +13,7 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
-class Octets(models.Func):
+class OctetLength(models.Func):
     """The length of a text in bytes."""
 
     function = "octet_length"
@@ -44,12 +44,12 @@ class InstantField(models.DateTimeField):
         return "timestamp(3) with time zone"
 
 
-def id_is_sane(name: str, *fields: str) -> models.CheckConstraint:
+def id_length_is_valid(name: str, *fields: str) -> models.CheckConstraint:
     """Ids are neither empty nor too long for an index."""
     condition = models.Q()
     for field in fields:
-        condition &= models.Q(models.lookups.GreaterThan(Octets(field), 0))
-        condition &= models.Q(models.lookups.LessThanOrEqual(Octets(field), ID_BYTES))
+        condition &= models.Q(models.lookups.GreaterThan(OctetLength(field), 0))
+        condition &= models.Q(models.lookups.LessThanOrEqual(OctetLength(field), MAX_ID_BYTES))
     return models.CheckConstraint(condition=condition, name=name)
 
 

@@ -8,7 +8,13 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.models.fields import IdField, InstantField, JsonTypeIs, id_is_sane, new_id
+from mastra_memory.models.fields import (
+    IdField,
+    InstantField,
+    JsonTypeIs,
+    id_length_is_valid,
+    new_id,
+)
 from mastra_memory.models.thread import Thread
 
 
@@ -70,7 +76,7 @@ class Message(models.Model):
         verbose_name = _("message")
         verbose_name_plural = _("messages")
         constraints = [
-            id_is_sane("mastra_message_id", "id"),
+            id_length_is_valid("mastra_message_id", "id"),
             models.CheckConstraint(
                 condition=models.Q(role__in=["user", "assistant", "tool", "signal"]),
                 name="mastra_message_role",

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.models.fields import IdField, InstantField, id_is_sane, new_id
+from mastra_memory.models.fields import IdField, InstantField, id_length_is_valid, new_id
 from mastra_memory.models.thread import Thread
 from mastra_memory.models.working_memory import Scope, scope_matches_thread
 
@@ -83,7 +83,7 @@ class ObservationalRecord(models.Model):
         verbose_name_plural = _("observational records")
         constraints = [
             scope_matches_thread("mastra_om_scope"),
-            id_is_sane("mastra_om_ids", "id", "resource_id"),
+            id_length_is_valid("mastra_om_ids", "id", "resource_id"),
             models.UniqueConstraint(
                 fields=["thread", "generation_count"],
                 condition=models.Q(thread__isnull=False),
@@ -148,7 +148,7 @@ class ObservationChunk(models.Model):
         verbose_name = _("observation chunk")
         verbose_name_plural = _("observation chunks")
         constraints = [
-            id_is_sane("mastra_chunk_id", "id"),
+            id_length_is_valid("mastra_chunk_id", "id"),
             models.UniqueConstraint(fields=["record", "position"], name="mastra_chunk_position"),
         ]
 

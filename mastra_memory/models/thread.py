@@ -7,7 +7,13 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.models.fields import IdField, InstantField, JsonTypeIs, id_is_sane, new_id
+from mastra_memory.models.fields import (
+    IdField,
+    InstantField,
+    JsonTypeIs,
+    id_length_is_valid,
+    new_id,
+)
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
@@ -83,7 +89,7 @@ class Thread(models.Model):
             ("view_personal_data", _("Can see what is masked for others")),
         ]
         constraints = [
-            id_is_sane("mastra_thread_ids", "id", "resource_id"),
+            id_length_is_valid("mastra_thread_ids", "id", "resource_id"),
             models.CheckConstraint(
                 condition=models.Q(metadata__isnull=True)
                 | models.Q(JsonTypeIs("metadata", "object")),

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.models.fields import IdField, InstantField, id_is_sane
+from mastra_memory.models.fields import IdField, InstantField, id_length_is_valid
 from mastra_memory.models.thread import Thread
 
 
@@ -53,7 +53,7 @@ class WorkingMemory(models.Model):
         verbose_name_plural = _("working memories")
         constraints = [
             scope_matches_thread("mastra_wm_scope"),
-            id_is_sane("mastra_wm_resource_id", "resource_id"),
+            id_length_is_valid("mastra_wm_resource_id", "resource_id"),
             models.UniqueConstraint(
                 fields=["thread"], condition=models.Q(thread__isnull=False), name="mastra_wm_thread"
             ),

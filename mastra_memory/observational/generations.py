@@ -14,7 +14,7 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.models.fields import new_id
 from mastra_memory.models.observational_record import ObservationalRecordQuerySet
-from mastra_memory.options import merge
+from mastra_memory.options import merge_options
 
 _RANGE = re.compile(r'range="([^":]+):([^":]+)"')
 
@@ -83,7 +83,7 @@ def override_config(
         head = records.order_by("-generation_count").select_for_update().first()
         if head is None:
             raise InvalidInput("There is no observational memory record to configure")
-        overrides = merge(head.config.get("_overrides") or {}, config)
+        overrides = merge_options(head.config.get("_overrides") or {}, config)
         head.config = {**head.config, "_overrides": overrides}
         head.updated_at = times.now()
         head.save(update_fields=["config", "updated_at"])

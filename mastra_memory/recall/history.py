@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from mastra_memory.db import identifiers, json_text, sql
 from mastra_memory.exceptions import AccessDenied, InvalidInput, Issue, ThreadNotFound
-from mastra_memory.messages import COLUMNS
+from mastra_memory.messages import MESSAGE_COLUMNS
 from mastra_memory.recall import limits
 from mastra_memory.types import MessageFilter, MessagePage, StoredMessage
 
@@ -30,9 +30,11 @@ def read_page(
     asked for, and the next page of that size continues right after it.
     Raises `ThreadNotFound`, and `AccessDenied` if `resource_id` is not the owner.
     """
-    limit, offset = sql.page_bounds(page, per_page)
+    limit, offset = sql.get_limit_offset(page, per_page)
     where = build_filter_condition(message_filter)
-    found = sql.hot_rows(*_statement(thread_id, where, limit, offset, newest_first, include_total))
+    found = sql.fetch_all_prepared(
+        *_statement(thread_id, where, limit, offset, newest_first, include_total)
+    )
     if not found:
         raise ThreadNotFound
     if resource_id is not None and found[0][0] != resource_id:
@@ -113,7 +115,7 @@ def _statement(
         FROM owner LEFT JOIN (
             SELECT * FROM (
                 SELECT p.*, {limits.bytes_before("p.content", order)} AS bytes_before
-                FROM (SELECT {COLUMNS} {chosen}) p) p
+                FROM (SELECT {MESSAGE_COLUMNS} {chosen}) p) p
             WHERE p.bytes_before < %s) p ON TRUE
         ORDER BY {order}""",
         [

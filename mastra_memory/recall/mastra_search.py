@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mastra_memory import threads
-from mastra_memory.content import normalization
+from mastra_memory.content import part_types
 from mastra_memory.db import sql
 from mastra_memory.exceptions import ThreadNotFound
-from mastra_memory.messages import COLUMNS
+from mastra_memory.messages import MESSAGE_COLUMNS
 from mastra_memory.options import MemoryOptions, SemanticRecall
 from mastra_memory.recall import limits, selection
 from mastra_memory.search.hits import DEFAULT_CONTEXT
@@ -49,7 +49,7 @@ def search(
     thread_id = thread_id or _find_last_active_thread(resource_id)
     if thread_id is not None:
         page = _recall(options, chosen, query, resource_id, thread_id, limit)
-    newest_first = sorted(page.messages, key=lambda message: message.place, reverse=True)[:limit]
+    newest_first = sorted(page.messages, key=lambda message: message.sort_key, reverse=True)[:limit]
     return SearchResult(
         results=_build_hits(newest_first, own.last_messages or 0, _get_context_size(options)),
         query=query,
@@ -105,7 +105,7 @@ def _build_hits(
 ) -> list[SearchHit]:
     thread_ids = list({message.thread_id for message in messages})
     titled = "SELECT id, title FROM mastra_memory_thread WHERE id = ANY(%s)"
-    titles = {cells[0]: cells[1] for cells in sql.rows(titled, [thread_ids])}
+    titles = {cells[0]: cells[1] for cells in sql.fetch_all(titled, [thread_ids])}
     recalled = limits.limit_history(recalled)
     allowed = limits.limit_window(*span, matches=len(messages))
     span = (
@@ -132,8 +132,8 @@ def _read_contexts(
     thread_ids: Sequence[str], recalled: int, span: tuple[int, int]
 ) -> dict[str, SearchContext]:
     """The neighbours of every message among the newest of its thread."""
-    found = sql.rows(
-        f"""SELECT {COLUMNS} FROM unnest(%s::text[]) AS t(id) CROSS JOIN LATERAL (
+    found = sql.fetch_all(
+        f"""SELECT {MESSAGE_COLUMNS} FROM unnest(%s::text[]) AS t(id) CROSS JOIN LATERAL (
             SELECT * FROM mastra_memory_message m WHERE m.thread_id = t.id
             ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) m
         WHERE {VISIBLE} ORDER BY m.thread_id, m.created_at, m.sequence""",
@@ -161,8 +161,8 @@ def _get_first_text(message: StoredMessage) -> str:
     """The first text of the message."""
     texts = (
         piece
-        for piece in normalization.pieces_of(message.content)
-        if isinstance(piece, normalization.Text)
+        for piece in part_types.read_parts(message.content)
+        if isinstance(piece, part_types.TextPart)
     )
     first = next(texts, None)
     return first.text.strip() if first else ""

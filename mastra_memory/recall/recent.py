@@ -9,7 +9,7 @@ from typing import Any
 
 from mastra_memory.content import tokens, tool_calls
 from mastra_memory.db import json_text, sql, times
-from mastra_memory.messages import COLUMNS
+from mastra_memory.messages import MESSAGE_COLUMNS
 from mastra_memory.options import MessageHistory
 from mastra_memory.recall import limits as read_limits
 from mastra_memory.types import StoredMessage
@@ -38,15 +38,15 @@ def list_newest(
     where = sql.Where()
     where.add("m.thread_id = %s", json_text.clean_text(thread_id))
     if before is not None:
-        where.add("(m.created_at, m.sequence) < (%s::timestamptz, %s)", *before.place)
+        where.add("(m.created_at, m.sequence) < (%s::timestamptz, %s)", *before.sort_key)
     if since is not None:
         where.add("m.created_at > %s", since)
     if without:
         where.add("m.id <> ALL(%s)", list(without))
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""SELECT * FROM (
             SELECT p.*, {_BYTES_BEFORE} AS bytes_before FROM (
-                SELECT {COLUMNS} FROM mastra_memory_message m WHERE {where}
+                SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
                 ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) p) p
         WHERE p.bytes_before < %s ORDER BY p.created DESC, p.sequence DESC""",
         [
@@ -83,16 +83,16 @@ def _find_results_without_calls(messages: Iterator[StoredMessage]) -> set[str]:
     called: set[str] = set()
     waiting: set[str] = set()
     for message in messages:
-        if tool_calls.may_have_calls(message.content_json):
-            waiting |= tool_calls.lone_results(message.role, message.content) - called
+        if tool_calls.may_contain_calls(message.content_json):
+            waiting |= tool_calls.get_lone_result_ids(message.role, message.content) - called
             called |= _get_call_ids(message)
     return waiting
 
 
 def _get_call_ids(message: StoredMessage) -> set[str]:
-    if not tool_calls.may_have_calls(message.content_json) or message.role != "assistant":
+    if not tool_calls.may_contain_calls(message.content_json) or message.role != "assistant":
         return set()
-    return {str(call.get("toolCallId")) for _, call in tool_calls.invocations(message.content)}
+    return {str(call.get("toolCallId")) for _, call in tool_calls.iter_invocations(message.content)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class TokenLimitCursor:
         kept: Any = (metadata or {}).get(CURSOR_KEY)
         try:
             same = (kept["maxTokens"], kept["atMaxRemoveTokens"]) == _get_limit_values(limits)
-            moment = times.to_wire(times.parse(kept["createdAt"]))
+            moment = times.format_time(times.parse_time(kept["createdAt"]))
             ids = tuple(str(one) for one in kept["messageIds"])
         except (TypeError, KeyError, ValueError):
             return None
@@ -120,10 +120,10 @@ class TokenLimitCursor:
     @staticmethod
     def at(message: StoredMessage, limits: MessageHistory) -> "TokenLimitCursor":
         """The cursor that leaves out `message` and all before it."""
-        same_moment = sql.rows(
+        same_moment = sql.fetch_all(
             """SELECT id FROM mastra_memory_message
             WHERE thread_id = %s AND created_at = %s AND sequence <= %s ORDER BY sequence""",
-            [message.thread_id, *message.place],
+            [message.thread_id, *message.sort_key],
         )
         return TokenLimitCursor(message.created, tuple(found for (found,) in same_moment), limits)
 
@@ -180,9 +180,9 @@ def fit_into_tokens(
 ) -> FittingMessages:
     """The newest messages that fit, at most `most` (see `limits`); read in pages, as needed."""
     most = read_limits.limit_history(most)
-    used = tokens.counter()
+    used = tokens.get_token_counter()
     kept: list[StoredMessage] = []
-    spent = tokens.PER_LIST
+    spent = tokens.TOKENS_PER_LIST
     for group in _group_tool_pairs(iterate_newest(thread_id, without=without)):
         if cursor is not None and cursor.leaves_out(group[-1]):
             break
@@ -213,9 +213,9 @@ def _group_tool_pairs(newest_first: Iterator[StoredMessage]) -> Iterator[list[St
     waiting: set[str] = set()
     for message in newest_first:
         group.append(message)
-        if tool_calls.may_have_calls(message.content_json):
+        if tool_calls.may_contain_calls(message.content_json):
             waiting -= _get_call_ids(message)
-            waiting |= tool_calls.lone_results(message.role, message.content)
+            waiting |= tool_calls.get_lone_result_ids(message.role, message.content)
         if not waiting or len(group) >= MAX_CALL_DISTANCE:
             yield group
             group, waiting = [], set()

@@ -50,7 +50,7 @@ def list_messages(
         owner = get_thread(thread_id).resource_id
         messages = _merge_by_id(messages, window.read_windows(include, resource_id=owner))
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
-    messages.sort(key=lambda message: message.place, reverse=direction == "DESC")
+    messages.sort(key=lambda message: message.sort_key, reverse=direction == "DESC")
     counts = include_total and _has_no_filter(message_filter)
     return replace(read, messages=messages, has_more=_has_more(read, messages, thread_id, counts))
 
@@ -113,7 +113,7 @@ def recall(
     from all threads of the resource, and the thread itself need not exist yet, query or not.
     """
     will_search = matches.needs_search(options, vector_search_string)
-    if per_page is None and options.history_off:
+    if per_page is None and options.is_history_disabled:
         if not (will_search or include):
             return EMPTY_PAGE
         per_page = 0
@@ -142,7 +142,7 @@ def recall(
         found = window.read_windows(windows, resource_id=owner)
         messages = _merge_by_id(messages, tool_pairs.complete_tool_pairs(found, resource_id=owner))
     messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
-    messages.sort(key=lambda message: message.place)
+    messages.sort(key=lambda message: message.sort_key)
     counts = choices.get("include_total", True) and _has_no_filter(choices.get("message_filter"))
     has_more = _has_more(read, messages, thread_id, counts)
     return replace(read, messages=messages, has_more=has_more, usage_tokens=tokens)
@@ -160,7 +160,7 @@ def _read_history_by_tokens(
 ) -> MessagePage:
     """As many of the newest messages as `message_history` has room for."""
     budget = options.message_history
-    most = options.last_messages if options.last_messages_given else False
+    most = options.last_messages if options.last_messages_is_set else False
     try:
         thread = get_thread(thread_id, resource_id=resource_id)
     except ThreadNotFound:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mastra_memory.content import normalization
+from mastra_memory.content import part_types
 from mastra_memory.models import Message
 from mastra_memory.recall.window import read_windows
 from mastra_memory.types import Include, StoredMessage
@@ -10,7 +10,7 @@ from mastra_memory.types import Include, StoredMessage
 MAX_PAIR_DISTANCE = 3
 """How many messages away the other half is looked for."""
 
-_DONE = frozenset({normalization.DONE, normalization.FAILED, normalization.DENIED})
+_DONE = frozenset({part_types.STATE_RESULT, part_types.STATE_FAILED, part_types.STATE_DENIED})
 
 
 def complete_tool_pairs(
@@ -51,8 +51,8 @@ def _get_separate_results(message: StoredMessage) -> set[str]:
     return {call.id for call in _list_tool_calls(message) if call.state in _DONE}
 
 
-def _list_tool_calls(message: StoredMessage) -> list[normalization.ToolCall]:
+def _list_tool_calls(message: StoredMessage) -> list[part_types.ToolCall]:
     if '"toolCallId"' not in message.content_json:
         return []
-    found = normalization.pieces_of(message.content)
-    return [piece for piece in found if isinstance(piece, normalization.ToolCall) and piece.id]
+    found = part_types.read_parts(message.content)
+    return [piece for piece in found if isinstance(piece, part_types.ToolCall) and piece.id]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mastra_memory.db import json_text, sql
-from mastra_memory.messages import COLUMNS
+from mastra_memory.messages import MESSAGE_COLUMNS
 from mastra_memory.recall import limits
 from mastra_memory.types import Include, StoredMessage
 
@@ -19,7 +19,7 @@ def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[Store
     if not includes:
         return []
     # Keys come first, from the index alone: large windows that overlap cost their rows once.
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""WITH chosen AS (
             SELECT DISTINCT k.thread_id, k.created_at, k.sequence
             FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS w(id, before, after)
@@ -37,7 +37,7 @@ def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[Store
             ) k)
         SELECT * FROM (
             SELECT p.*, {_BYTES_BEFORE} AS bytes_before FROM (
-                SELECT {COLUMNS} FROM chosen k CROSS JOIN LATERAL (
+                SELECT {MESSAGE_COLUMNS} FROM chosen k CROSS JOIN LATERAL (
                     SELECT * FROM mastra_memory_message m WHERE m.thread_id = k.thread_id
                     AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m) p) p
         WHERE p.bytes_before < %s ORDER BY p.created, p.sequence""",

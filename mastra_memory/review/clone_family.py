@@ -52,7 +52,7 @@ def family_of(thread: Thread, visible: QuerySet[Thread]) -> Family:
 
 def _root(thread: Thread) -> str:
     """The oldest source that is known, even if the thread itself is gone."""
-    found = sql.rows(
+    found = sql.fetch_all(
         """WITH RECURSIVE up (id, source, depth) AS (
             SELECT id, clone_source_id, 0 FROM mastra_memory_thread WHERE id = %s
             UNION ALL
@@ -66,7 +66,7 @@ def _root(thread: Thread) -> str:
 
 def _below(root: str) -> list[tuple[str, str]]:
     """Ids with their sources, oldest first; the root comes first, without one."""
-    found = sql.rows(
+    found = sql.fetch_all(
         """WITH RECURSIVE down (id, source, depth, created_at) AS (
             SELECT %s::text COLLATE "C", ''::text COLLATE "C", 0, NULL::timestamptz
             UNION ALL

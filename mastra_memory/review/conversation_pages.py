@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import F, Q, QuerySet
 
-from mastra_memory.content.redaction import Mask, as_is
+from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review import masked_search
 from mastra_memory.review.filters import HasFailedTool
@@ -99,7 +99,7 @@ def list_failed(thread_id: str) -> list[str]:
     return _ids(Message.objects.filter(HasFailedTool(), thread_id=thread_id))
 
 
-def list_matching(thread_id: str, words: str, language: str, mask: Mask = as_is) -> list[str]:
+def list_matching(thread_id: str, words: str, language: str, mask: Mask = keep_text) -> list[str]:
     """Return the messages with all the words, where `mask` leaves them readable, by time."""
     tsvector.index_pending_words()
     found = _ids(Message.objects.filter(match(F("search"), words, language), thread_id=thread_id))

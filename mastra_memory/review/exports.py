@@ -70,13 +70,13 @@ def run(job_id: int) -> bool:
 def _held(job_id: int) -> Iterator[bool]:
     """Hold the job for this connection, if nobody else does; the database lets go of the dead."""
     key = (LOCK, job_id % 2**31)
-    found = sql.row("SELECT pg_try_advisory_lock(%s, %s)", key)
+    found = sql.fetch_one("SELECT pg_try_advisory_lock(%s, %s)", key)
     is_ours = bool(found and found[0])
     try:
         yield is_ours
     finally:
         if is_ours:
-            sql.row("SELECT pg_advisory_unlock(%s, %s)", key)
+            sql.fetch_one("SELECT pg_advisory_unlock(%s, %s)", key)
 
 
 def list_unfinished() -> list[int]:
@@ -101,7 +101,7 @@ def remove_expired() -> int:
     give_up()
     finished = ExportJob.objects.exclude(state__in=UNFINISHED)
     removed, _kinds = finished.filter(created_at__lt=timezone.now() - KEPT).delete()
-    stale = sql.rows(
+    stale = sql.fetch_all(
         """SELECT j.id FROM mastra_memory_exportjob j WHERE j.state = %s AND EXISTS (
             SELECT FROM jsonb_array_elements_text(j.thread_ids) AS held (id)
             WHERE NOT EXISTS (SELECT FROM mastra_memory_thread t WHERE t.id = held.id))""",
@@ -166,8 +166,8 @@ def _headless(job: ExportJob, write: Write) -> Write:
 
 def _masking(job: ExportJob, write: Callable[[bytes], object]) -> Write:
     """Masks what the owner may not see: in JSON value by value, so that it stays JSON."""
-    mask = redaction.mask()
-    if not job.masked or mask is redaction.as_is:
+    mask = redaction.get_mask()
+    if not job.masked or mask is redaction.keep_text:
         return write
     if job.format == ExportJob.Format.JSONL:
         return lambda data: write(b"".join(_masked_line(line, mask) for line in data.splitlines()))
@@ -177,6 +177,6 @@ def _masking(job: ExportJob, write: Callable[[bytes], object]) -> Write:
 def _masked_line(line: bytes, mask: redaction.Mask) -> bytes:
     """Return a line of JSON with its values and the files of a message masked."""
     value = json_text.loads(line)
-    masked = redaction.masked_json(value, mask)
+    masked = redaction.mask_json(value, mask)
     masked_files.mask_held_files(value.get("content"), masked.get("content"), mask)
     return orjson.dumps(masked) + b"\n"

@@ -73,9 +73,9 @@ def _log(by: Any, changes: Sequence[Change]) -> None:
 
 
 def _titles(thread_ids: Iterable[str]) -> dict[str, str]:
-    beginning = Left("title", 200 + 2 * redaction.MAX_MATCH)
+    beginning = Left("title", 200 + 2 * redaction.MAX_MATCH_CHARS)
     found = Thread.objects.filter(pk__in=set(thread_ids)).values_list("pk", beginning)
-    mask = redaction.mask()  # Django shows these names to everybody
+    mask = redaction.get_mask()  # Django shows these names to everybody
     return {pk: redaction.mask_beginning(title, mask, 200) or pk for pk, title in found}
 
 
@@ -97,7 +97,7 @@ def log_deletion(by: Any, thread: Thread) -> None:
         user_id=by.pk,
         content_type=ContentType.objects.get_for_model(Thread),
         object_id=thread.pk,
-        object_repr=redaction.mask_beginning(str(thread), redaction.mask(), 200),
+        object_repr=redaction.mask_beginning(str(thread), redaction.get_mask(), 200),
         action_flag=3,  # DELETION
         change_message=f"deleted: was {thread.messages.count()} messages of {thread.resource_id}",
     )

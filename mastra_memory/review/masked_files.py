@@ -4,8 +4,8 @@ import codecs
 from collections.abc import Mapping
 from typing import Any
 
-from mastra_memory.content import normalization
-from mastra_memory.content.redaction import Mask, as_is, masked_json
+from mastra_memory.content import part_types
+from mastra_memory.content.redaction import Mask, keep_text, mask_json
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 
@@ -22,7 +22,7 @@ def mask_file(data: bytes, mime_type: str, mask: Mask) -> bytes | None:
 
     The bytes decide whether it is a text, since senders choose the type.
     """
-    if mask is as_is:
+    if mask is keep_text:
         return data
     decoded = _decode(data, mime_type)
     if decoded is None:
@@ -53,7 +53,7 @@ def mask_document(text: str, mask: Mask) -> str:
             value = json_text.loads(text.lstrip("\ufeff").encode())
         except InvalidInput:
             return mask(text)
-        masked = masked_json(value, mask)
+        masked = mask_json(value, mask)
         return text if masked == value else json_text.dumps(masked)
     return mask(text)
 
@@ -61,7 +61,7 @@ def mask_document(text: str, mask: Mask) -> str:
 def mask_held_files(content: Any, masked: Any, mask: Mask) -> None:
     """Mask the files that `content` holds, in its copy `masked`.
 
-    `masked` is `content` after `masked_json`, which cannot read what is encoded in base64.
+    `masked` is `content` after `mask_json`, which cannot read what is encoded in base64.
     """
     parts = content.get("parts") if isinstance(content, Mapping) else None
     if not isinstance(parts, list):
@@ -69,15 +69,15 @@ def mask_held_files(content: Any, masked: Any, mask: Mask) -> None:
     for index, part in enumerate(parts):
         if not isinstance(part, Mapping) or part.get("type") not in ("file", "image"):
             continue
-        found = normalization.file_bytes(content, index)
+        found = part_types.read_file(content, index)
         if found is None:
             continue
         data, mime_type, _name = found
         masked_data = mask_file(data, mime_type, mask)
-        field = normalization.file_field(part)
+        field = part_types.get_file_key(part)
         if masked_data is None:
             masked["parts"][index][field] = HIDDEN
         elif masked_data != data:
-            masked["parts"][index][field] = normalization.data_uri(masked_data, mime_type)
+            masked["parts"][index][field] = part_types.build_data_uri(masked_data, mime_type)
         else:
             masked["parts"][index][field] = part[field]

@@ -8,7 +8,7 @@ dash), so a hit then says nothing that the masked text does not say itself.
 import secrets
 from collections.abc import Container, Mapping, Sequence
 
-from mastra_memory.content.redaction import Mask, as_is, replace_placeholders
+from mastra_memory.content.redaction import Mask, keep_text, replace_placeholders
 from mastra_memory.db import sql
 
 INDEXED_CHARACTERS = 100_000
@@ -21,9 +21,9 @@ def list_readable_messages(
     message_ids: Sequence[str], words: str, language: str, mask: Mask
 ) -> Container[str]:
     """Return those of the messages in which the words are found after masking."""
-    if mask is as_is:
+    if mask is keep_text:
         return frozenset(message_ids)
-    found = sql.rows(
+    found = sql.fetch_all(
         """SELECT id, text FROM (
             SELECT m.id, left(m.text, %s) AS text,
                 sum(least(length(m.text), %s)) OVER (ORDER BY w.position) AS characters
@@ -42,7 +42,7 @@ def list_readable(
 
     The texts are known to match `words` unmasked.
     """
-    if mask is as_is:
+    if mask is keep_text:
         return frozenset(texts)
     masked = {key: mask(text) for key, text in texts.items()}
     changed = {key: text for key, text in masked.items() if text != texts[key]}
@@ -50,7 +50,7 @@ def list_readable(
         return frozenset(texts)
     # No query can contain this word. Neither `email` nor a phrase across the gap may match.
     gap = f" {secrets.token_hex(12)} "
-    found = sql.rows(
+    found = sql.fetch_all(
         """SELECT t.key FROM unnest(%s::text[], %s::text[]) AS t (key, words)
         WHERE mastra_memory_words(%s::regconfig, t.words) @@ websearch_to_tsquery(%s::regconfig,
             mastra_memory_spaced(mastra_memory_fold(%s)))""",

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from mastra_memory.content.redaction import Mask, as_is
+from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.db import json_text
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput
@@ -21,7 +21,7 @@ PRESENT = timedelta(seconds=45)
 """Somebody is here if the page said so within this time."""
 
 
-def list_notes(thread_id: str, *, mask: Mask = as_is) -> list[ReviewNote]:
+def list_notes(thread_id: str, *, mask: Mask = keep_text) -> list[ReviewNote]:
     """Oldest first, with their authors; masked ones are to be shown, not saved."""
     notes = ReviewNote.objects.filter(thread_id=thread_id).select_related("author")
     listed = list(notes.order_by("created_at", "pk"))

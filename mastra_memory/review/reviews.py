@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from mastra_memory.db import json_text, locking
 from mastra_memory.db.locking import retry_conflicts
-from mastra_memory.exceptions import Outdated
+from mastra_memory.exceptions import StaleData
 from mastra_memory.models import Review, Tag, Thread, ThreadChange, ThreadTag
 from mastra_memory.review import history
 from mastra_memory.review.history import Change
@@ -34,7 +34,7 @@ def change_reviews(
 ) -> int:
     """Set `status`, `priority`, `assignee_id` of the threads' reviews; how many changed.
 
-    A fixed number of statements. With `version`, raises `Outdated` if somebody changed one since
+    A fixed number of statements. With `version`, raises `StaleData` if somebody changed one since
     it had that version.
     """
     locking.lock_threads(thread_ids, "KEY SHARE")
@@ -45,7 +45,7 @@ def change_reviews(
     held = Review.objects.select_for_update().filter(pk__in=thread_ids).order_by("pk")
     current = list(held)
     if version is not None and any(review.version != version for review in current):
-        raise Outdated(_("Somebody else changed this review meanwhile."))
+        raise StaleData(_("Somebody else changed this review meanwhile."))
     changed = [r for r in current if any(getattr(r, name) != fields[name] for name in fields)]
     if "status" in fields:
         resolved = fields["status"] == Review.Status.RESOLVED

@@ -110,7 +110,7 @@ def summarise(thread_ids_sql: str = "TRUE", params: tuple[Any, ...] = ()) -> lis
 
     The condition speaks of `s.thread_id`.
     """
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""WITH kept AS (SELECT s.* FROM mastra_memory_score s WHERE {thread_ids_sql}),
         apart AS (
             SELECT a.criterion_id, avg(abs(a.share - b.share)) AS apart

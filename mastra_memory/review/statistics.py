@@ -78,7 +78,7 @@ def _midnight() -> datetime:
 def _per_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
     statement, params = rows.query.sql_with_params()
     zone = timezone.get_current_timezone_name()
-    found = sql.rows(
+    found = sql.fetch_all(
         f"SELECT ({column} AT TIME ZONE %s)::date, count(*) FROM ({statement}) r GROUP BY 1",
         [zone, *params],
     )
@@ -93,7 +93,7 @@ def _whole(counts: dict[date, int], since: datetime, days: int) -> list[tuple[da
 
 def _times(done: QuerySet[Review]) -> tuple[timedelta | None, timedelta | None]:
     statement, params = done.values("resolved_at", "thread__created_at").query.sql_with_params()
-    found = sql.row(
+    found = sql.fetch_one(
         f"""SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY span),
             percentile_cont(0.9) WITHIN GROUP (ORDER BY span)
         FROM (SELECT resolved_at - created_at AS span

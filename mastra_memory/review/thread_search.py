@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, QuerySet, Value
 
 from mastra_memory import conf
-from mastra_memory.content.redaction import MAX_MATCH, Mask, as_is, mask_beginning
+from mastra_memory.content.redaction import MAX_MATCH_CHARS, Mask, keep_text, mask_beginning
 from mastra_memory.db import json_text, sql
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_search
@@ -28,7 +28,7 @@ _SIGNS = re.compile(r"[|`]+|-{3,}|(?m:^#{1,6} |^> )")
 COUNT_LIMIT = 1_000
 """Messages of a thread are counted up to here."""
 PREVIEW_LENGTH = 200
-READ_FOR_PREVIEW = PREVIEW_LENGTH + 2 * MAX_MATCH
+READ_FOR_PREVIEW = PREVIEW_LENGTH + 2 * MAX_MATCH_CHARS
 """Characters that are read, so that a value at the end of the preview is masked as a whole."""
 
 
@@ -42,7 +42,7 @@ class Found:
     """True when the words are so common that only the newest threads were looked through."""
 
 
-def find_by_words(threads: QuerySet[Thread], words: str, mask: Mask = as_is) -> Found:
+def find_by_words(threads: QuerySet[Thread], words: str, mask: Mask = keep_text) -> Found:
     """Return threads with all the words in a message or the title; one named by its id is first.
 
     Words are found only where `mask` leaves them readable.
@@ -139,7 +139,7 @@ def _everywhere(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
 def _in_newest(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
     newest = threads.order_by("-updated_at", "-pk").values("pk")[:NEWEST_THREADS]
     statement, params = newest.query.sql_with_params()
-    return sql.rows(
+    return sql.fetch_all(
         f"""SELECT t.id, m.id FROM ({statement}) AS t (id)
         CROSS JOIN LATERAL (SELECT id FROM mastra_memory_message WHERE thread_id = t.id
             AND search @@ websearch_to_tsquery(%s::regconfig,
@@ -174,9 +174,9 @@ class Glance:
     """The beginning of the newest message that says something."""
 
 
-def glance(thread_ids: Sequence[str], mask: Mask = as_is) -> dict[str, Glance]:
+def glance(thread_ids: Sequence[str], mask: Mask = keep_text) -> dict[str, Glance]:
     """Return message count and newest words of each thread, masked, in one statement."""
-    found = sql.rows(
+    found = sql.fetch_all(
         """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, '')
         FROM unnest(%s::text[]) AS t (id)
         CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT FROM mastra_memory_message

@@ -56,7 +56,7 @@ def find_by_words(
     statement, params = _build_statement(
         plan, scope, limit, metadata_filters.build_message_condition(matching)
     )
-    return [ScoredMessage(*cells) for cells in sql.rows(statement, params)]
+    return [ScoredMessage(*cells) for cells in sql.fetch_all(statement, params)]
 
 
 @dataclass(frozen=True, slots=True)

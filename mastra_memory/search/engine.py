@@ -117,7 +117,7 @@ def _find_allowed_ids(
     where.add("m.id = ANY(%s)", [scored.id for scored in found])
     if words.demand:
         where.add("m.search @@ %s::tsquery", words.demand)
-    kept = sql.rows(f"SELECT m.id FROM mastra_memory_message m WHERE {where}", where.params)
+    kept = sql.fetch_all(f"SELECT m.id FROM mastra_memory_message m WHERE {where}", where.params)
     return {message_id for (message_id,) in kept}
 
 
@@ -158,7 +158,7 @@ def _find_by_similarity(
 def _catch_up(search: SearchRequest, kind: SearchType) -> bool:
     """Index what was saved just now, and tell whether vectors are waited for; one statement."""
     requests, messages = search.scope.condition("r"), search.scope.condition("m")
-    waiting = sql.row(
+    waiting = sql.fetch_one(
         f"""SELECT EXISTS (SELECT FROM mastra_memory_message m
                 WHERE m.search IS NULL AND {messages}),
             EXISTS (SELECT FROM mastra_memory_embeddingrequest r

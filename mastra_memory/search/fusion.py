@@ -67,7 +67,7 @@ def _read_neighbours(message_ids: Sequence[str]) -> list[tuple[str, ScoredMessag
     """Every message with each of its neighbours."""
     beside = f"""SELECT {scores.SCORED_COLUMNS} FROM mastra_memory_message m
         WHERE m.thread_id = one.thread_id AND {VISIBLE} AND (m.created_at, m.sequence)"""
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""SELECT one.id, two.* FROM mastra_memory_message one CROSS JOIN LATERAL (
             (SELECT * FROM ({beside} < (one.created_at, one.sequence)
                 ORDER BY m.created_at DESC, m.sequence DESC LIMIT 1) before)

@@ -30,7 +30,7 @@ def read_hits(
     if not message_ids:
         return []
     before, after = context
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""WITH h AS MATERIALIZED (
             SELECT m.* FROM mastra_memory_message m WHERE m.id = ANY(%s)),
         near AS (
@@ -61,7 +61,7 @@ def read_hits(
     ]
 
 
-def _build_hit(row: sql.Row, score: float | None) -> SearchHit:
+def _build_hit(row: sql.SqlRow, score: float | None) -> SearchHit:
     return SearchHit(
         id=row[0],
         thread_id=row[1],

@@ -188,7 +188,7 @@ class _FilterCompiler:
             raise _invalid(path, problem)
         try:
             with transaction.atomic():
-                sql.row("SELECT '' ~ %s", [asked])
+                sql.fetch_one("SELECT '' ~ %s", [asked])
         except DataError:
             raise _invalid(path, "is no regular expression") from None
         is_text = f"jsonb_typeof({self.field(key)}) = 'string'"

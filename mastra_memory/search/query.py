@@ -72,7 +72,7 @@ def parse_query(text: str, *, parse_operators: bool = True) -> WordQuery:
         text if parse_operators else _OPERATORS.sub(" ", text)
     )
     language = conf.app_settings().SEARCH_LANGUAGE
-    found = sql.row(
+    found = sql.fetch_one(
         """SELECT ARRAY(SELECT lexeme FROM unnest(mastra_memory_words(language, %s))
                 ORDER BY positions[1]),
             ARRAY(SELECT mastra_memory_phrase(language, p)::text FROM unnest(%s::text[]) p),

@@ -35,7 +35,7 @@ def highlight_snippets(texts: Mapping[str, str], query: WordQuery | None) -> dic
 
 def _find_matching_words(words: Sequence[str], query: WordQuery) -> frozenset[str]:
     lexemes = " | ".join(sorted({lexeme for term in query.terms for lexeme in _lexemes(term)}))
-    found = sql.rows(
+    found = sql.fetch_all(
         """SELECT word FROM unnest(%s::text[]) AS word
         WHERE mastra_memory_words(%s::regconfig, word) @@ %s::tsquery""",
         [list(words), conf.app_settings().SEARCH_LANGUAGE, lexemes],

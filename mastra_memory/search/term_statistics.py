@@ -41,7 +41,7 @@ def estimate_term_statistics(terms: Sequence[str], scope: SearchScope) -> TermSt
         scope = SearchScope(thread_id=scope.thread_id)
     where = scope.condition("m")
     holding = ", ".join("count(*) FILTER (WHERE words @@ %s::tsquery)" for _ in terms)
-    found = sql.row(
+    found = sql.fetch_one(
         f"""WITH span AS MATERIALIZED (
             SELECT min(m.created_at) AS first, max(m.created_at) AS last
             FROM mastra_memory_message m WHERE {where}),

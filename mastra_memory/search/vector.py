@@ -96,7 +96,7 @@ def _is_index_cheaper(index: VectorIndex, wanted: VectorQuery, rows: int) -> boo
     limit = conf.app_settings().EXACT_SEARCH_LIMIT
     where = wanted.scope.condition("e")
     looks = INDEX_LOOKUP_COST * rows
-    found = sql.row(
+    found = sql.fetch_one(
         f"""SELECT index.size IS NOT NULL AND index.enough <= CASE
             WHEN %s >= index.enough THEN %s ELSE (SELECT count(*) FROM (SELECT 1 FROM {TABLE} e
                 WHERE {index.condition} AND {where} LIMIT index.enough) AS e) END
@@ -114,7 +114,7 @@ def _is_index_cheaper(index: VectorIndex, wanted: VectorQuery, rows: int) -> boo
 
 
 def _check_dimensions(index: VectorIndex, where: sql.Where) -> None:
-    other = sql.row(
+    other = sql.fetch_one(
         f"""SELECT dimensions FROM {TABLE} e
         WHERE model = %s AND dimensions <> %s AND {where} LIMIT 1""",
         [index.model, index.dimensions, *where.params],
@@ -175,12 +175,12 @@ def _force_index_scan() -> Iterator[None]:
 
 def _read_settings(names: Iterable[str]) -> dict[str, str]:
     asked = ", ".join(f"current_setting('{name}')" for name in names)
-    return dict(zip(names, sql.row(f"SELECT {asked}") or (), strict=True))
+    return dict(zip(names, sql.fetch_one(f"SELECT {asked}") or (), strict=True))
 
 
 def _set_local_settings(chosen: Mapping[str, str]) -> None:
     asked = ", ".join("set_config(%s, %s, TRUE)" for _ in chosen)
-    sql.row(f"SELECT {asked}", [part for setting in chosen.items() for part in setting])
+    sql.fetch_one(f"SELECT {asked}", [part for setting in chosen.items() for part in setting])
 
 
 def _call_embedder(
@@ -200,7 +200,7 @@ def _call_embedder(
             JOIN mastra_memory_thread t ON t.id = m.thread_id
             WHERE m.id = e.message_id AND {chosen})"""
         params = chosen.params
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""SELECT {types.SCORED_COLUMNS}, {index.similarity("n.distance")}
         FROM (SELECT e.message_id, {index.distance("e", exact=exact)} AS distance
             FROM {TABLE} e WHERE {index.condition} AND {where} {matching}

@@ -1,7 +1,7 @@
 """Store, copy and title conversation threads."""
 
 from mastra_memory.threads.storage import (
-    BARE_COLUMNS,
+    THREAD_COLUMNS,
     create_thread,
     delete_thread,
     find_thread,
@@ -14,7 +14,7 @@ from mastra_memory.threads.storage import (
 )
 
 __all__ = [
-    "BARE_COLUMNS",
+    "THREAD_COLUMNS",
     "create_thread",
     "delete_thread",
     "find_thread",

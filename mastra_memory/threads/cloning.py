@@ -18,7 +18,7 @@ from mastra_memory.observational import generations
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.types import CloneResult, MessageSelection, StoredMessage, StoredThread
 
-MANY = 500
+MAX_BUFFERED_MESSAGES = 500
 """Beyond so many messages the copies are read in batches."""
 
 _NOT_COPIED = ("clone", "workingMemory", "memoryTokenLimiter")
@@ -70,8 +70,8 @@ def clone_thread(
 
 def _locked_source(source_id: str) -> StoredThread:
     """The source, held so that no save gets between the statements of the copy."""
-    found = sql.row(
-        f"""SELECT {threads.BARE_COLUMNS} FROM mastra_memory_thread t
+    found = sql.fetch_one(
+        f"""SELECT {threads.THREAD_COLUMNS} FROM mastra_memory_thread t
         WHERE t.id = %s FOR SHARE""",
         [json_text.clean_text(source_id)],
     )
@@ -97,7 +97,7 @@ def _copy_messages(
     resource_id: str,
     selection: MessageSelection | None,
     with_messages: bool,
-) -> Iterator[sql.Row]:
+) -> Iterator[sql.SqlRow]:
     """Old id, new id, and with the messages what else a `StoredMessage` needs, in order.
 
     Two passes over the source in the order of its index: neither sorts nor keeps what it reads.
@@ -114,14 +114,14 @@ def _copy_messages(
         [*seed, clone_id, resource_id, *chosen.params],
     )
     _copy_vectors(source_id, seed)
-    created = sql.instant("m.created_at")
+    created = sql.format_time("m.created_at")
     bodies = f", m.role, m.type, m.content::text, {created}, m.sequence, m.signal"
     read = f"""SELECT m.id, {new_id}{bodies if with_messages else ""}
         FROM {chosen} ORDER BY m.created_at, m.sequence"""
-    if count <= MANY:
-        yield from sql.rows(read, [*seed, *chosen.params])
+    if count <= MAX_BUFFERED_MESSAGES:
+        yield from sql.fetch_all(read, [*seed, *chosen.params])
         return
-    with sql.streamed(read, [*seed, *chosen.params]) as rows:
+    with sql.stream(read, [*seed, *chosen.params]) as rows:
         yield from rows
 
 
@@ -199,13 +199,13 @@ def _describe(
 ) -> StoredThread:
     """Write the clone's metadata: the source's, the caller's over it, and where it comes from."""
     inherited = {k: v for k, v in (source.metadata or {}).items() if k not in _NOT_COPIED}
-    origin = {"sourceThreadId": source.id, "clonedAt": times.to_wire(times.now())}
+    origin = {"sourceThreadId": source.id, "clonedAt": times.format_time(times.now())}
     if id_map:
         origin["lastMessageId"] = next(reversed(list(id_map)))
     whole = {**_with_mapped_cursor(inherited, id_map), **(metadata or {}), "clone": origin}
-    found = sql.row(
+    found = sql.fetch_one(
         f"""UPDATE mastra_memory_thread t SET metadata = %s::jsonb WHERE t.id = %s
-        RETURNING {threads.BARE_COLUMNS}""",
+        RETURNING {threads.THREAD_COLUMNS}""",
         [json_text.dumps(whole), clone_id],
     )
     assert found is not None
@@ -243,7 +243,7 @@ def _copy_working_memory(
             working_memory.save_for_resource(resource_id, content, source="clone")
 
 
-def clone_metadata(thread: StoredThread | None) -> dict[str, Any] | None:
+def get_clone_metadata(thread: StoredThread | None) -> dict[str, Any] | None:
     """What the metadata says about the thread's origin; None when it is no clone."""
     origin = ((thread.metadata if thread else None) or {}).get("clone")
     named = origin.get("sourceThreadId") if isinstance(origin, dict) else None
@@ -252,7 +252,7 @@ def clone_metadata(thread: StoredThread | None) -> dict[str, Any] | None:
 
 def find_source(thread_id: str) -> StoredThread | None:
     """The thread that this one was copied from, None when there is none any more."""
-    origin = clone_metadata(threads.find_thread(thread_id))
+    origin = get_clone_metadata(threads.find_thread(thread_id))
     return threads.find_thread(origin["sourceThreadId"]) if origin else None
 
 
@@ -268,7 +268,7 @@ def list_clones(source_id: str, *, resource_id: str | None = None) -> Sequence[S
     return found.threads
 
 
-def clone_history(thread_id: str) -> list[StoredThread]:
+def list_clone_history(thread_id: str) -> list[StoredThread]:
     """The thread's ancestors, oldest first, and itself; cut where a source is gone."""
     line: list[StoredThread] = []
     seen: set[str] = set()
@@ -276,6 +276,6 @@ def clone_history(thread_id: str) -> list[StoredThread]:
     while thread is not None and thread.id not in seen:
         seen.add(thread.id)
         line.append(thread)
-        origin = clone_metadata(thread)
+        origin = get_clone_metadata(thread)
         thread = threads.find_thread(origin["sourceThreadId"]) if origin else None
     return line[::-1]

@@ -10,17 +10,19 @@ from mastra_memory import working_memory
 from mastra_memory.content import limits
 from mastra_memory.db import json_text, sql
 from mastra_memory.db.identifiers import check_id, check_metadata_keys
-from mastra_memory.db.sql import LATER
+from mastra_memory.db.sql import NEXT_UPDATED_AT
 from mastra_memory.exceptions import AccessDenied, ConcurrentUpdate, Conflict, ThreadNotFound
 from mastra_memory.models import Thread
 from mastra_memory.models.fields import new_id
 from mastra_memory.types import StoredThread, ThreadPage
 
-RESERVED_KEYS = ["clone", "mastra", "workingMemory", "titlePinned"]
+RESERVED_METADATA_KEYS = ["clone", "mastra", "workingMemory", "titlePinned"]
 """Metadata that replacing leaves alone unless it is named."""
 
-CREATED, UPDATED = sql.instant("t.created_at"), sql.instant("t.updated_at")
-BARE_COLUMNS = f"t.id, t.resource_id, t.title, t.metadata::text, {CREATED}, {UPDATED}"
+CREATED_COLUMN, UPDATED_COLUMN = sql.format_time("t.created_at"), sql.format_time("t.updated_at")
+THREAD_COLUMNS = (
+    f"t.id, t.resource_id, t.title, t.metadata::text, {CREATED_COLUMN}, {UPDATED_COLUMN}"
+)
 """What a `StoredThread` is made of, in its order, for a thread without working memory."""
 
 # New threads name no key after ON CONFLICT: of two unique indexes that hold the id, naming one
@@ -30,7 +32,7 @@ BARE_COLUMNS = f"t.id, t.resource_id, t.title, t.metadata::text, {CREATED}, {UPD
 _COLUMNS = f"""t.id, t.resource_id, t.title,
     (CASE WHEN w.content IS NULL THEN t.metadata ELSE
         coalesce(t.metadata, '{{}}') || jsonb_build_object('workingMemory', w.content)
-    END)::text, {CREATED}, {UPDATED}"""
+    END)::text, {CREATED_COLUMN}, {UPDATED_COLUMN}"""
 _WORKING_MEMORY = """LEFT JOIN mastra_memory_workingmemory w
     ON w.thread_id = t.id AND w.content <> ''"""
 _SELECT = f"SELECT {_COLUMNS} FROM mastra_memory_thread t {_WORKING_MEMORY}"
@@ -41,7 +43,7 @@ Direction = Literal["ASC", "DESC"]
 
 def find_thread(thread_id: str) -> StoredThread | None:
     """The thread, or None."""
-    found = sql.hot_rows(f"{_SELECT} WHERE t.id = %s", [json_text.clean_text(thread_id)])
+    found = sql.fetch_all_prepared(f"{_SELECT} WHERE t.id = %s", [json_text.clean_text(thread_id)])
     return StoredThread(*found[0]) if found else None
 
 
@@ -71,12 +73,12 @@ def list_threads(
     means all. An order that is none is the default. Ties of time are broken by id. Raises
     `InvalidInput` for a bad key or page.
     """
-    limit, offset = sql.page_bounds(page, per_page)
+    limit, offset = sql.get_limit_offset(page, per_page)
     where = _list_condition(resource_id, metadata, within)
     field = order_by if order_by in get_args(OrderField) else "created_at"
     way = direction if direction in get_args(Direction) else "DESC"
     order = f"{field} {way}, id {way}"  # nothing else may reach the statement
-    read = sql.hot_rows if within is None else sql.rows
+    read = sql.fetch_all_prepared if within is None else sql.fetch_all
     found = read(
         f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_thread t WHERE {where}),
             page AS (SELECT t.* FROM mastra_memory_thread t WHERE {where}
@@ -125,11 +127,11 @@ def create_thread(
     title = limits.check_title(title)
     memory, kept = working_memory.taken_out(metadata)
     with transaction.atomic():
-        made = sql.row(
+        made = sql.fetch_one(
             f"""INSERT INTO mastra_memory_thread AS t
                 (id, resource_id, title, title_source, metadata)
             VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT DO NOTHING
-            RETURNING {BARE_COLUMNS}""",
+            RETURNING {THREAD_COLUMNS}""",
             [thread_id, resource_id, title, _source_of(title), _json_or_none(kept)],
         )
         if made and memory is not None:
@@ -169,7 +171,8 @@ def save_thread(
         ) or sql.execute(
             f"""UPDATE mastra_memory_thread SET title = %s,
                 title_source = CASE WHEN title = %s THEN title_source ELSE %s END,
-                metadata = %s::jsonb, updated_at = {LATER} WHERE id = %s AND resource_id = %s""",
+                metadata = %s::jsonb, updated_at = {NEXT_UPDATED_AT}
+                WHERE id = %s AND resource_id = %s""",
             [title, *new, thread_id, resource_id],
         )
         if not saved:
@@ -190,12 +193,12 @@ def update_thread(
     """Change what is given; `updated_at` moves in any case.
 
     Metadata is merged key by key in one statement, so that parallel updates lose nothing, or with
-    `merge=False` replaced, where `RESERVED_KEYS` stay unless they are named. Raises
+    `merge=False` replaced, where `RESERVED_METADATA_KEYS` stay unless they are named. Raises
     `ThreadNotFound`.
     """
     thread_id = json_text.clean_text(thread_id)
     memory, kept = working_memory.taken_out(metadata)
-    changes = [f"updated_at = {LATER}"]
+    changes = [f"updated_at = {NEXT_UPDATED_AT}"]
     params: list[Any] = []
     if title is not None:
         title = limits.check_title(title)
@@ -203,11 +206,11 @@ def update_thread(
         params += [title, title_source if title else ""]
     if kept is not None:
         changes.append(f"metadata = {_MERGED if merge else _REPLACED}")
-        named = [key for key in RESERVED_KEYS if key in (metadata or {})]
-        stay = [key for key in RESERVED_KEYS if key not in named]
+        named = [key for key in RESERVED_METADATA_KEYS if key in (metadata or {})]
+        stay = [key for key in RESERVED_METADATA_KEYS if key not in named]
         params += [named if merge else stay, json_text.dumps(kept)]
     with transaction.atomic():
-        found = sql.row(
+        found = sql.fetch_one(
             f"""UPDATE mastra_memory_thread SET {", ".join(changes)} WHERE id = %s
             RETURNING resource_id""",
             [*params, thread_id],
@@ -237,7 +240,7 @@ def transfer_thread(thread_id: str, resource_id: str) -> StoredThread:
     """
     resource_id = check_id(resource_id, "resourceId")
     sql.execute(
-        f"""UPDATE mastra_memory_thread SET resource_id = %s, updated_at = {LATER}
+        f"""UPDATE mastra_memory_thread SET resource_id = %s, updated_at = {NEXT_UPDATED_AT}
         WHERE id = %s AND resource_id <> %s""",
         [resource_id, json_text.clean_text(thread_id), resource_id],
     )

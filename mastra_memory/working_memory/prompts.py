@@ -21,7 +21,7 @@ def system_text(options: WorkingMemoryOptions, content: str | None, *, read_only
     if read_only or not options.agent_managed:
         if not content:
             return f"# Working memory\n{NOTHING}"
-        return f"# Working memory\n{_DATA_ONLY}\n\n{prompt_escaping.fenced(DATA, content)}"
+        return f"# Working memory\n{_DATA_ONLY}\n\n{prompt_escaping.wrap_in_tag(DATA, content)}"
     how = _PARTS if options.schema is not None else _WHOLE
     if options.version == "vnext" and options.schema is None:
         how = _PIECES
@@ -32,8 +32,8 @@ def system_text(options: WorkingMemoryOptions, content: str | None, *, read_only
             _HOW,
             how,
             "",
-            prompt_escaping.fenced(TEMPLATE, template_of(options).empty),
+            prompt_escaping.wrap_in_tag(TEMPLATE, template_of(options).empty),
             "",
-            prompt_escaping.fenced(DATA, content or "null"),
+            prompt_escaping.wrap_in_tag(DATA, content or "null"),
         )
     )

@@ -16,11 +16,11 @@ _FROM = """FROM mastra_memory_workingmemory w
 
 def list_revisions(place: Place, *, page: int = 0, per_page: int = 20) -> RevisionPage:
     """What the text was, newest first; the first one is what it is now."""
-    limit, offset = sql.page_bounds(page, per_page)
+    limit, offset = sql.get_limit_offset(page, per_page)
     where = place.condition
-    total = sql.row(f"SELECT count(*) {_FROM} WHERE {where}", where.params)
-    found = sql.rows(
-        f"""SELECT r.version, r.content, r.source, r.author_id, {sql.instant("r.created_at")}
+    total = sql.fetch_one(f"SELECT count(*) {_FROM} WHERE {where}", where.params)
+    found = sql.fetch_all(
+        f"""SELECT r.version, r.content, r.source, r.author_id, {sql.format_time("r.created_at")}
         {_FROM} WHERE {where} ORDER BY r.version DESC LIMIT %s OFFSET %s""",
         [*where.params, limit, offset],
     )
@@ -30,7 +30,7 @@ def list_revisions(place: Place, *, page: int = 0, per_page: int = 20) -> Revisi
     return RevisionPage(revisions, count, page, per_page, offset + len(found) < count)
 
 
-def _revision(cells: sql.Row, names: dict[Any, str]) -> Revision:
+def _revision(cells: sql.SqlRow, names: dict[Any, str]) -> Revision:
     version, content, source, author_id, created = cells
     return Revision(version, content, source, author_id, created, names.get(author_id, ""))
 
@@ -49,7 +49,7 @@ def restore(place: Place, version: int, *, source: str, author_id: Any = None) -
     """
     where = place.condition
     where.add("r.version = %s", version)
-    found = sql.row(f"SELECT r.content {_FROM} WHERE {where}", where.params)
+    found = sql.fetch_one(f"SELECT r.content {_FROM} WHERE {where}", where.params)
     if found is None:
         reason = f"there is no version {version}"
         raise InvalidInput(reason, [Issue("version", reason)])

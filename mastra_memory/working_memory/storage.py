@@ -57,7 +57,7 @@ def taken_out(
 def find_content(place: Place) -> str | None:
     """The text, None when there is none."""
     where = place.condition
-    found = sql.row(
+    found = sql.fetch_one(
         f"SELECT w.content FROM mastra_memory_workingmemory w WHERE {where} AND w.content <> ''",
         where.params,
     )
@@ -88,7 +88,7 @@ def save_for_resource(resource_id: str, content: str, *, source: str, author_id:
 
 def _save(place: Place, content: str, source: str, author_id: Any) -> int:
     check_size(content)
-    saved = sql.row(
+    saved = sql.fetch_one(
         f"""WITH saved AS ({_upsert(place)} content = excluded.content, version = w.version + 1,
                 updated_at = clock_timestamp()
             RETURNING id, version, content)
@@ -134,7 +134,7 @@ def rewrite(
         if wanted is None:
             return version
         check_size(wanted)
-        saved = sql.row(
+        saved = sql.fetch_one(
             """WITH saved AS (UPDATE mastra_memory_workingmemory SET content = %s,
                 version = version + 1, updated_at = clock_timestamp() WHERE id = %s
                 RETURNING id, version, content)
@@ -150,11 +150,11 @@ def rewrite(
 def _locked(place: Place) -> tuple[int, int, str]:
     """The row's id, version and text, locked; an empty one of version 0 where there was none."""
     where = place.condition
-    found = sql.row(
+    found = sql.fetch_one(
         f"""SELECT w.id, w.version, w.content FROM mastra_memory_workingmemory w
         WHERE {where} FOR UPDATE""",
         where.params,
-    ) or sql.row(
+    ) or sql.fetch_one(
         f"{_upsert(place)} version = w.version RETURNING id, version, content",
         _row(place, "", version=0),
     )

@@ -19,7 +19,7 @@ def quoting(words: str) -> dict[str, int]:
     found = {}
     for model in apps.get_app_config("mastra_memory").get_models():
         table = model._meta.db_table
-        [(count,)] = sql.rows(
+        [(count,)] = sql.fetch_all(
             f"SELECT count(*) FROM {table} AS row WHERE row::text LIKE %s", [f"%{words}%"]
         )
         found[table.removeprefix("mastra_memory_")] = count

@@ -11,7 +11,7 @@ from django.utils.html import escape
 
 from mastra_memory.admin.markdown import TooComplex, render
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.content.redaction import as_is
+from mastra_memory.content.redaction import keep_text
 from mastra_memory.models import Message, ObservationalRecord, Thread, ThreadChange, WorkingMemory
 from tests.admin.conftest import SignIn
 from tests.admin.pages import LIST, page_of, text_of
@@ -276,11 +276,11 @@ def test_render__stops_when_its_time_is_up() -> None:
 
 def test_budget__is_spent_by_what_is_shown() -> None:
     budget = RenderBudget(characters=5_000, blocks=3)
-    assert budget.prose("*a*", as_is).html == "<p><em>a</em></p>\n"
-    long = budget.prose("b" * 9_000, as_is)
+    assert budget.prose("*a*", keep_text).html == "<p><em>a</em></p>\n"
+    long = budget.prose("b" * 9_000, keep_text)
     assert (len(long.text), long.is_cut) == (4_000, True)
-    text, is_cut = budget.json({"a": "c" * 9_000}, as_is)
+    text, is_cut = budget.json({"a": "c" * 9_000}, keep_text)
     assert len(text) < 1_000 and is_cut
     assert budget.is_spent
-    nothing = budget.prose("d", as_is)
+    nothing = budget.prose("d", keep_text)
     assert (nothing.html, nothing.text, nothing.is_cut) == ("", "", True)

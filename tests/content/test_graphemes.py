@@ -5,7 +5,7 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mastra_memory.content import graphemes
+from mastra_memory.content import truncation
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ from mastra_memory.content import graphemes
     ids=["letters", "end", "past the end", "accents", "flags", "CR LF", "Thai vowel"],
 )
 def test_last_boundary__does_not_split_a_cluster(text: str, end: int, boundary: int) -> None:
-    assert graphemes.last_boundary(text, end) == boundary
+    assert truncation.find_boundary(text, end) == boundary
 
 
 def test_last_boundary__is_the_start_if_one_cluster_is_too_long() -> None:
-    assert graphemes.last_boundary("ab" + "e" + "\u0301" * 50, 20, start=2) == 2
+    assert truncation.find_boundary("ab" + "e" + "\u0301" * 50, 20, start=2) == 2
 
 
 CHARACTERS = st.sampled_from("ab \r\n\u0301\u200d\ufe0f\U0001f1eb\U0001f3fd\U0001f469\u0e33\u0600")
@@ -37,4 +37,4 @@ CHARACTERS = st.sampled_from("ab \r\n\u0301\u200d\ufe0f\U0001f1eb\U0001f3fd\U000
 def test_last_boundary__agrees_with_a_scan_of_the_whole_text(text: str, end: int) -> None:
     boundaries = [0, *(cluster.end() for cluster in regex.finditer(r"\X", text))]
     expected = max(boundary for boundary in boundaries if boundary <= end)
-    assert graphemes.last_boundary(text, end) == expected
+    assert truncation.find_boundary(text, end) == expected

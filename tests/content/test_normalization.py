@@ -4,12 +4,19 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.content import normalization
-from mastra_memory.content.normalization import File, Reasoning, Source, Text, ToolCall, Unknown
+from mastra_memory.content import part_types
+from mastra_memory.content.part_types import (
+    FilePart,
+    ReasoningPart,
+    SourcePart,
+    TextPart,
+    ToolCall,
+    UnknownPart,
+)
 
 
-def of(*parts: Any, **more: Any) -> list[normalization.Piece]:
-    return normalization.pieces_of({"format": 2, "parts": list(parts), **more})
+def of(*parts: Any, **more: Any) -> list[part_types.Part]:
+    return part_types.read_parts({"format": 2, "parts": list(parts), **more})
 
 
 def test_pieces_of__known_parts() -> None:
@@ -28,10 +35,10 @@ def test_pieces_of__known_parts() -> None:
         {"type": "tool-invocation", "toolInvocation": call, "createdAt": 1000},
         {"type": "source-url", "url": "https://a.example", "title": "A", "createdAt": 2500},
     ) == [
-        Text("hello"),
-        Reasoning("hm"),
+        TextPart("hello"),
+        ReasoningPart("hm"),
         ToolCall("look", "result", {"q": 1}, [2], "", 1.5, "c"),
-        Source("A", "https://a.example"),
+        SourcePart("A", "https://a.example"),
     ]
 
 
@@ -61,7 +68,7 @@ def test_pieces_of__failed_and_denied_calls(
     "content", [None, 7, "x", [], {}, {"parts": None}, {"parts": [None, 7, "x", [], {}]}]
 )
 def test_pieces_of__broken_content_never_fails(content: Any) -> None:
-    assert all(isinstance(piece, Unknown) for piece in normalization.pieces_of(content))
+    assert all(isinstance(piece, UnknownPart) for piece in part_types.read_parts(content))
 
 
 @pytest.mark.parametrize(
@@ -70,12 +77,12 @@ def test_pieces_of__broken_content_never_fails(content: Any) -> None:
 @pytest.mark.parametrize("value", [None, 7, [], {}, "x"])
 def test_pieces_of__broken_parts_never_fail(kind: str, value: Any) -> None:
     keys = ("text", "reasoning", "details", "toolInvocation", "data", "image", "source", "url")
-    normalization.pieces_of({"parts": [{"type": kind, **dict.fromkeys(keys, value)}]})
+    part_types.read_parts({"parts": [{"type": kind, **dict.fromkeys(keys, value)}]})
 
 
 def test_pieces_of__the_whole_text_stands_in_for_missing_parts() -> None:
-    assert of(content="all of it") == [Text("all of it")]
-    assert of({"type": "text", "text": "part"}, content="all of it") == [Text("part")]
+    assert of(content="all of it") == [TextPart("all of it")]
+    assert of({"type": "text", "text": "part"}, content="all of it") == [TextPart("part")]
 
 
 def test_file_bytes__of_what_the_content_holds() -> None:
@@ -88,13 +95,13 @@ def test_file_bytes__of_what_the_content_holds() -> None:
             {"type": "file", "data": "data:image/png;base64,%%%"},
         ]
     }
-    assert normalization.file_bytes(content, 0) == (b"hi", "text/plain", "a")
-    assert normalization.file_bytes(content, 1) == (b"hi", "image/png", "")
-    assert normalization.file_bytes(content, 2) == (b"h i", "text/plain", "")
-    assert normalization.file_bytes(content, 3) is None
-    assert normalization.file_bytes(content, 9) is None
-    [file, *_rest] = normalization.pieces_of(content)
-    assert file == File(0, "a", "text/plain", "", 3)
+    assert part_types.read_file(content, 0) == (b"hi", "text/plain", "a")
+    assert part_types.read_file(content, 1) == (b"hi", "image/png", "")
+    assert part_types.read_file(content, 2) == (b"h i", "text/plain", "")
+    assert part_types.read_file(content, 3) is None
+    assert part_types.read_file(content, 9) is None
+    [file, *_rest] = part_types.read_parts(content)
+    assert file == FilePart(0, "a", "text/plain", "", 3)
 
 
 def test_with_text__keeps_what_is_not_text() -> None:
@@ -105,11 +112,11 @@ def test_with_text__keeps_what_is_not_text() -> None:
         "content": "a b",
         "metadata": {"k": 1},
     }
-    assert normalization.with_text(content, "new") == {
+    assert part_types.replace_text(content, "new") == {
         "format": 2,
         "parts": [{"type": "text", "text": "new", "id": 1}, other],
         "content": "new",
         "metadata": {"k": 1},
     }
     added = {"type": "text", "text": "new"}
-    assert normalization.with_text({"parts": [other]}, "new")["parts"] == [other, added]
+    assert part_types.replace_text({"parts": [other]}, "new")["parts"] == [other, added]

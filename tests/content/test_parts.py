@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from tests.support.factories import text_content
 
@@ -36,7 +36,7 @@ def invoked(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_normalise__every_form_becomes_format_2(message: Any, content: Any) -> None:
-    assert parts.normalise(message) == content
+    assert normalization.normalize_content(message) == content
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_normalise__every_form_becomes_format_2(message: Any, content: Any) -> N
     ],
 )
 def test_normalise__parts_of_the_older_list_form(part: Any, stored: Any) -> None:
-    assert parts.normalise({"content": [part]})["parts"] == [stored]
+    assert normalization.normalize_content({"content": [part]})["parts"] == [stored]
 
 
 @pytest.mark.parametrize("name", ["providerOptions", "providerMetadata"])
@@ -91,8 +91,8 @@ def test_normalise__parts_of_the_older_list_form(part: Any, stored: Any) -> None
 )
 def test_normalise__what_a_provider_wants_back_stays_with_its_part(part: Any, name: str) -> None:
     about = {"google": {"thoughtSignature": "xyz"}}
-    (plain,) = parts.normalise({"content": [part]})["parts"]
-    (stored,) = parts.normalise({"content": [part | {name: about}]})["parts"]
+    (plain,) = normalization.normalize_content({"content": [part]})["parts"]
+    (stored,) = normalization.normalize_content({"content": [part | {name: about}]})["parts"]
     assert stored == plain | {"providerMetadata": about}
 
 
@@ -106,7 +106,7 @@ def test_normalise__what_a_provider_wants_back_stays_with_its_part(part: Any, na
 )
 def test_normalise__the_kind_of_a_file_by_either_name(names: Any, kind: str) -> None:
     for part in ({"type": "file", "data": "x"}, {"type": "image", "image": "x"}):
-        (stored,) = parts.normalise({"content": [part | names]})["parts"]
+        (stored,) = normalization.normalize_content({"content": [part | names]})["parts"]
         assert stored == {"type": "file", "data": "x", "mimeType": kind}
 
 
@@ -130,9 +130,9 @@ def test_normalise__a_call_and_its_outcome_under_older_and_newer_names(
     named = {"toolCallId": "c", "toolName": "weather"}
     call = {"type": "tool-call", **named, "input": CALL["args"]}
     result = {"type": "tool-result", **named, **given}
-    ended = parts.normalise({"content": [call, result]})["parts"]
+    ended = normalization.normalize_content({"content": [call, result]})["parts"]
     assert ended == [invoked(state="result", **told)]
-    alone = parts.normalise({"content": [result]})["parts"]
+    alone = normalization.normalize_content({"content": [result]})["parts"]
     assert alone == [invoked(state="result", **told, args={})]
 
 
@@ -140,7 +140,7 @@ def test_normalise__a_result_joins_its_call_and_keeps_the_arguments() -> None:
     call = {"type": "tool-call", "toolCallId": "c", "toolName": "weather", "args": CALL["args"]}
     result = {"type": "tool-result", "toolCallId": "c", "toolName": "weather", "result": 7}
     text = {"type": "text", "text": "between"}
-    stored = parts.normalise({"content": [call, text, result]})["parts"]
+    stored = normalization.normalize_content({"content": [call, text, result]})["parts"]
     assert stored == [invoked(state="result", result=7), text]
 
 
@@ -162,7 +162,7 @@ def test_normalise__a_result_joins_its_call_and_keeps_the_arguments() -> None:
 )
 def test_normalise__other_shapes_are_refused_and_named(message: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        parts.normalise(message)
+        normalization.normalize_content(message)
     assert [issue.field for issue in refused.value.issues] == [field]
 
 
@@ -181,23 +181,23 @@ def test_normalise__other_shapes_are_refused_and_named(message: Any, field: str)
 def test_without_working_memory__takes_tags_out_of_texts(text: str, kept: str) -> None:
     other = {"type": "x", "text": text}
     content = {"format": 2, "parts": [{"type": "text", "text": text}, other], "content": text}
-    stripped = parts.without_working_memory(content)
+    stripped = normalization.strip_working_memory(content)
     assert stripped is not None
     assert stripped["parts"] == [{"type": "text", "text": kept}, other]
     assert stripped["content"] in (kept, text.strip())
 
 
-@pytest.mark.parametrize("tool", sorted(parts.WORKING_MEMORY_TOOLS))
+@pytest.mark.parametrize("tool", sorted(normalization.WORKING_MEMORY_TOOLS))
 def test_without_working_memory__takes_calls_of_its_tools_out(tool: str) -> None:
     content = {"format": 2, "parts": [invoked(toolName=tool)]}
-    assert parts.without_working_memory(content) is None
+    assert normalization.strip_working_memory(content) is None
     with_text = {"format": 2, "parts": [invoked(toolName=tool), {"type": "text", "text": "x"}]}
-    assert parts.without_working_memory(with_text) == text_content("x")
+    assert normalization.strip_working_memory(with_text) == text_content("x")
 
 
 def test_without_working_memory__other_content_is_the_same_object() -> None:
     content = text_content("nothing to take out", metadata={"k": 1})
-    assert parts.without_working_memory(content) is content
+    assert normalization.strip_working_memory(content) is content
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_without_working_memory__other_content_is_the_same_object() -> None:
     ],
 )
 def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
-    assert parts.text_of(content) == text
+    assert normalization.get_text(content) == text
 
 
 @pytest.mark.parametrize(
@@ -248,14 +248,14 @@ def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
     ],
 )
 def test_signal_type__of_signals_and_reminders(role: str, content: Any, kind: str) -> None:
-    assert parts.signal_type(role, content) == kind
+    assert normalization.get_signal_type(role, content) == kind
 
 
 @pytest.mark.parametrize("transient", [True, False, "true", 1, None])
 def test_is_transient__only_a_signal_that_says_so(transient: Any) -> None:
     content = text_content("x", metadata={"signal": {"transient": transient}})
-    assert parts.is_transient("signal", content) is (transient is True)
-    assert parts.is_transient("user", content) is False
+    assert normalization.is_transient_signal("signal", content) is (transient is True)
+    assert normalization.is_transient_signal("user", content) is False
 
 
 @pytest.mark.parametrize("odd", [5, None, [], {"a": 1}, True])
@@ -263,11 +263,11 @@ def test_any__odd_values_where_names_are_expected_hurt_nobody(odd: Any) -> None:
     unreadable = {"type": "tool-invocation", "toolInvocation": odd}
     calls = [invoked(toolName=odd, toolCallId=odd), invoked(), unreadable]
     content = {"format": 2, "parts": calls}
-    assert parts.without_working_memory(content) is content
-    assert parts.text_of(content) == ""
+    assert normalization.strip_working_memory(content) is content
+    assert normalization.get_text(content) == ""
     core = [
         {"type": "tool-call", "toolCallId": odd, "toolName": odd, "args": odd},
         {"type": "tool-result", "toolCallId": odd, "toolName": odd, "result": odd},
         {"type": "tool-invocation", "toolInvocation": odd},
     ]
-    assert len(parts.normalise({"content": core})["parts"]) == 2
+    assert len(normalization.normalize_content({"content": core})["parts"]) == 2

@@ -21,19 +21,19 @@ from mastra_memory.content import redaction
     ],
 )
 def test_mask__finds_and_leaves_alone(text: str, masked: str) -> None:
-    assert redaction.mask()(text) == masked
+    assert redaction.get_mask()(text) == masked
 
 
 def test_mask__is_quick_on_hostile_text() -> None:
     started = time.process_time()
     for text in ("a" * 400_000, "1 " * 200_000, "a@" * 200_000, "+1" * 200_000, "a.a" * 150_000):
-        redaction.mask()(text)
+        redaction.get_mask()(text)
     assert time.process_time() - started < 5
 
 
 def test_masked_json__masks_keys_and_values_at_every_depth() -> None:
     value = {"a@b.example": [{"x": "a@b.example", "n": 1}], "ok": None}
-    assert redaction.masked_json(value, redaction.mask()) == {
+    assert redaction.mask_json(value, redaction.get_mask()) == {
         "[email]": [{"x": "[email]", "n": 1}],
         "ok": None,
     }
@@ -41,7 +41,7 @@ def test_masked_json__masks_keys_and_values_at_every_depth() -> None:
 
 def test_masked_json__masks_numbers() -> None:
     value = {"card": 4111111111111111, "float": 4111111111111111.0, "order": 4111111111111112}
-    assert redaction.masked_json(value, redaction.mask()) == {
+    assert redaction.mask_json(value, redaction.get_mask()) == {
         "card": "[card]",
         "float": "[card]",
         "order": 4111111111111112,
@@ -51,21 +51,21 @@ def test_masked_json__masks_numbers() -> None:
 def test_masked_json__leaves_times_and_fractions() -> None:
     times = list(range(1_733_000_000_000, 1_733_000_000_100))
     values = [*times, 0.12345678901234568, True, None, 1e300, 7]
-    assert redaction.masked_json(values, redaction.mask()) == values
+    assert redaction.mask_json(values, redaction.get_mask()) == values
 
 
 @pytest.mark.parametrize("offset", range(-20, 3, 2))
 def test_mask__finds_what_crosses_a_window(offset: int) -> None:
-    before = "\n" * (redaction.WINDOW + offset)
+    before = "\n" * (redaction.WINDOW_CHARS + offset)
     for secret, name in (("+48 601 234 567", "phone"), ("4111 1111 1111 1111", "card")):
-        assert redaction.mask()(f"{before}{secret} end") == f"{before}[{name}] end"
+        assert redaction.get_mask()(f"{before}{secret} end") == f"{before}[{name}] end"
 
 
 @pytest.mark.parametrize("length", range(180, 201))
 def test_mask_beginning__masks_before_it_cuts(length: int) -> None:
     text = "x " * (length // 2) + " anna@example.com" + " y" * 5_000
-    shown = redaction.mask_beginning(text, redaction.mask(), 200)
-    assert shown == redaction.mask()(text)[:200]
+    shown = redaction.mask_beginning(text, redaction.get_mask(), 200)
+    assert shown == redaction.get_mask()(text)[:200]
     assert "anna" not in shown
 
 
@@ -73,5 +73,5 @@ def test_mask_beginning__shows_no_part_of_a_value_at_the_end() -> None:
     address = f"{'a' * 60}@{'.'.join(['b' * 60] * 9)}"
     for text in (f"{address} " * 40, "1 " * 1_000 + address * 2):
         for limit in (100, 1_000, 2_000):
-            shown = redaction.mask_beginning(text, redaction.mask(), limit)
+            shown = redaction.mask_beginning(text, redaction.get_mask(), limit)
             assert "aaa" not in shown and "bbb" not in shown

@@ -114,11 +114,11 @@ def test_count_messages__adds_what_a_list_costs() -> None:
 
 @pytest.mark.parametrize("unit", ["word ", "x", "你好", "a.b "])
 def test_cut__fits_and_says_so(unit: str) -> None:
-    cut = tokens.cut(unit * 2000, 100)
+    cut = tokens.truncate_to_tokens(unit * 2000, 100)
     kept = cut.removesuffix("… [truncated]")
     assert kept != cut and (unit * 2000).startswith(kept)
     assert 60 <= HeuristicCounter().text(kept) <= 100
-    assert tokens.cut("short", 100) == "short"
+    assert tokens.truncate_to_tokens("short", 100) == "short"
 
 
 class Letters:
@@ -133,8 +133,8 @@ class Letters:
 
 def test_counter__is_the_one_the_setting_names(memory_settings: Callable[..., None]) -> None:
     memory_settings(TOKEN_COUNTER="tests.content.test_tokens.Letters")
-    assert tokens.counter().text("hello") == 5
-    assert tokens.counter().message("user", {}) == 1000
+    assert tokens.get_token_counter().text("hello") == 5
+    assert tokens.get_token_counter().message("user", {}) == 1000
 
 
 def test_text__a_long_one_counts_as_its_pieces_do() -> None:

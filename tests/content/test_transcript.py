@@ -23,7 +23,7 @@ def told(*messages: tuple[str, list[Json]]) -> list[str]:
             for n, (role, parts) in enumerate(messages)
         ]
     )
-    return transcript.for_observer(stored).splitlines()
+    return transcript.format_for_observer(stored).splitlines()
 
 
 @pytest.mark.django_db
@@ -48,7 +48,7 @@ def test_for_observer__an_example() -> None:
             ),
         ]
     )
-    assert transcript.for_observer(stored).splitlines() == [
+    assert transcript.format_for_observer(stored).splitlines() == [
         "Jan 1 1970:",
         "User (12:00 AM): Weather in Paris?",
         "Reasoning (12:01 AM): think",
@@ -123,7 +123,7 @@ def test_for_observer__long_things_are_cut_and_say_so() -> None:
     ],
 )
 def test_outline__is_one_line(value: Any, line: str) -> None:
-    assert transcript.outline(value) == line
+    assert transcript.format_outline(value) == line
 
 
 @pytest.mark.django_db

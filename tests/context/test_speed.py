@@ -35,7 +35,7 @@ def p95_of(work: Callable[[str], Any], queries: list[str]) -> float:
 
     Not what the clock says: that is also about what else the machine does.
     """
-    found = sql.row("SELECT pg_backend_pid()")
+    found = sql.fetch_one("SELECT pg_backend_pid()")
     spent = Path(f"/proc/{found[0] if found else 0}/schedstat")
     taken = []
     for query in queries:

@@ -59,13 +59,13 @@ def store_generations(body: Json) -> Json:
 
 
 def _generation(number: int, generation: Mapping[str, Any]) -> Json:
-    created_at = times.parse(generation["createdAt"])
+    created_at = times.parse_time(generation["createdAt"])
     cursor = generation.get("lastObservedAt")
     lease = timezone.now() + LEASE
     return {
         "created_at": created_at,
         "updated_at": created_at,
-        "last_observed_at": times.parse(cursor) if cursor else None,
+        "last_observed_at": times.parse_time(cursor) if cursor else None,
         "origin_type": generation.get("originType") or ("reflection" if number else "initial"),
         "active_observations": generation.get("activeObservations", ""),
         "total_tokens_observed": generation.get("totalTokensObserved", 0),
@@ -143,7 +143,7 @@ def _message_filter(given: Mapping[str, Any]) -> MessageFilter:
 
 
 def _moment(given: Mapping[str, Any], key: str) -> Any:
-    return times.parse(given[key]) if given.get(key) is not None else None
+    return times.parse_time(given[key]) if given.get(key) is not None else None
 
 
 def _thread(thread: StoredThread) -> Json:
@@ -152,8 +152,8 @@ def _thread(thread: StoredThread) -> Json:
         "resourceId": thread.resource_id,
         "title": thread.title,
         "metadata": thread.metadata,
-        "createdAt": times.to_wire(thread.created_at),
-        "updatedAt": times.to_wire(thread.updated_at),
+        "createdAt": times.format_time(thread.created_at),
+        "updatedAt": times.format_time(thread.updated_at),
     }
 
 
@@ -165,7 +165,7 @@ def _message(message: StoredMessage) -> Json:
         "resourceId": message.resource_id,
         "role": message.role,
         "content": message.content,
-        "createdAt": times.to_wire(message.created_at),
+        "createdAt": times.format_time(message.created_at),
         **type_,
     }
 

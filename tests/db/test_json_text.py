@@ -47,7 +47,7 @@ def test_clean_text__replaces_what_no_database_holds(text: str, kept: str) -> No
 
 def test_clean__reaches_keys_and_values_at_every_depth() -> None:
     value = {"a\x00": [{"b\ud800": "c\x00"}, 1, None, True, 1.5]}
-    assert json_text.clean(value) == {"a\ufffd": [{"b\ufffd": "c\ufffd"}, 1, None, True, 1.5]}
+    assert json_text.clean_json(value) == {"a\ufffd": [{"b\ufffd": "c\ufffd"}, 1, None, True, 1.5]}
 
 
 @pytest.mark.parametrize(

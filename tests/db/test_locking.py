@@ -40,7 +40,7 @@ def message(message_id: str, thread_id: str, text: str = "") -> dict[str, Any]:
 
 def count_deadlocks() -> int:
     """The deadlocks that PostgreSQL has counted in this database so far."""
-    found = sql.row(
+    found = sql.fetch_one(
         "SELECT deadlocks FROM pg_stat_get_db_deadlocks((SELECT oid FROM pg_database"
         " WHERE datname = current_database())) AS deadlocks"
     )
@@ -53,7 +53,7 @@ def no_deadlock() -> Iterator[None]:
     """Fail if PostgreSQL had to end a deadlock during the test."""
     before = count_deadlocks()
     yield
-    sql.row("SELECT pg_stat_clear_snapshot()")
+    sql.fetch_one("SELECT pg_stat_clear_snapshot()")
     assert count_deadlocks() == before
 
 
@@ -143,7 +143,7 @@ def test_writers__mixed_writes_end_in_no_error() -> None:
     writer = Writer(seconds=10)
     with FakeEmbedder():
         concurrently(writer.run, list(range(8)))
-    sql.row("SELECT pg_stat_clear_snapshot()")
+    sql.fetch_one("SELECT pg_stat_clear_snapshot()")
     assert not writer.errors
     assert count_deadlocks() - before <= 2  # A cascading delete knows no order of messages.
     assert set(writer.done) == {act.__name__ for act in writer.acts()}
@@ -182,7 +182,7 @@ def test_writers__stricter_isolation_levels_are_run_again(
     make_thread("alice", "t")
 
     def act(number: int) -> None:
-        found = sql.row("SHOW transaction_isolation")
+        found = sql.fetch_one("SHOW transaction_isolation")
         assert found == (level,)
         for turn in range(5):
             memory.save_messages([message(f"m{number}-{turn}", "t")])

@@ -9,7 +9,7 @@ from mastra_memory.db import sql
 @pytest.mark.parametrize(
     "texts", [[], [""], ["a", "", "ü", "日本語 🎒", 'say "hi", {x}\\', "NULL", "x" * 70_000]]
 )
-@pytest.mark.parametrize("read", [sql.rows, sql.hot_rows])
+@pytest.mark.parametrize("read", [sql.fetch_all, sql.fetch_all_prepared])
 def test_texts__arrive_as_they_are(texts: list[str], read: object) -> None:
     assert callable(read)
-    assert read("SELECT %b::text[]", [sql.Texts(texts)]) == [(texts,)]
+    assert read("SELECT %b::text[]", [sql.TextArray(texts)]) == [(texts,)]

@@ -27,14 +27,14 @@ def session(transactional_db: None) -> Iterator[None]:
 
 def value() -> str:
     """Return the session's value."""
-    found = sql.row("SELECT current_setting('statement_timeout')")
+    found = sql.fetch_one("SELECT current_setting('statement_timeout')")
     assert found is not None
     return str(found[0])
 
 
 def wait(seconds: float) -> None:
     """Keep the database busy."""
-    sql.rows("SELECT pg_sleep(%s)", [seconds])
+    sql.fetch_all("SELECT pg_sleep(%s)", [seconds])
 
 
 def test_limit_statements__holds_for_the_block_only(session: None) -> None:

@@ -40,7 +40,7 @@ def model(db: None) -> Iterator[FakeEmbedder]:
 
 def save(batch: Sequence[Any], *models: str) -> None:
     """Store messages that want vectors."""
-    drafts = messages.draft_messages(batch)
+    drafts = messages.validate_messages(batch)
     messages.save_messages(drafts, embed_for=models or (MODEL,))
 
 
@@ -156,7 +156,7 @@ def test_embed_pending__a_late_answer_for_an_old_text_changes_nothing() -> None:
         assert embed() == 1
         assert (model.texts, vectors()) == (["old", "new"], [("m", 0)])
     stored = MessageEmbedding.objects.get(message="m")
-    assert [(bytes(stored.text_hash),)] == sql.rows("SELECT sha256('new')")
+    assert [(bytes(stored.text_hash),)] == sql.fetch_all("SELECT sha256('new')")
 
 
 def test_embed_pending__a_message_deleted_meanwhile_gets_no_vector() -> None:

@@ -21,7 +21,7 @@ OLD, NEW = "old/model", "new/model"
 def stored(db: None) -> None:
     """m0 and m1 with vectors of the old model, m2 that nobody wanted embedded, and an empty one."""
     thread = make_thread("alice", "t")
-    drafts = messages.draft_messages(some_messages(thread, 2))
+    drafts = messages.validate_messages(some_messages(thread, 2))
     messages.save_messages(drafts, embed_for=[OLD])
     with FakeEmbedder():
         indexing.embed_pending(seconds=60)
@@ -85,7 +85,7 @@ def test_vectors__go_with_an_edit_in_one_transaction() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_take__what_another_is_taking_is_passed_by_without_waiting() -> None:
     thread = make_thread("alice", "many")
-    drafts = messages.draft_messages(some_messages(thread, 9, prefix="x"))
+    drafts = messages.validate_messages(some_messages(thread, 9, prefix="x"))
     messages.save_messages(drafts, embed_for=[NEW])
     first_took, second_took = Event(), Event()
 
@@ -117,6 +117,6 @@ def test_vectors__follow_a_message_that_moves_to_another_thread() -> None:
 
 def test_save_messages__asks_for_every_model_at_once() -> None:
     thread = make_thread("alice", "u")
-    drafts = messages.draft_messages([a_message(thread, "x")])
+    drafts = messages.validate_messages([a_message(thread, "x")])
     messages.save_messages(drafts, embed_for=[OLD, NEW])
     assert asked() == [("x", NEW), ("x", OLD)]

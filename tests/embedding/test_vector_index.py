@@ -15,7 +15,7 @@ from tests.support.factories import make_thread
 
 def definition(index: VectorIndex) -> str:
     """How the database describes it."""
-    found = sql.row("SELECT indexdef FROM pg_indexes WHERE indexname = %s", [index.name])
+    found = sql.fetch_one("SELECT indexdef FROM pg_indexes WHERE indexname = %s", [index.name])
     return found[0] if found else ""
 
 

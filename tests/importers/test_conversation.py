@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.importers.conversation import ConversationBuilder
 from mastra_memory.importers.records import ImportedMessage, ImportedThread
 from tests.support.factories import moment
@@ -18,7 +18,7 @@ def text(words: str) -> list[dict[str, Any]]:
 
 
 def call(call_id: str, tool: str) -> list[dict[str, Any]]:
-    return [parts.tool_invocation(call_id, tool, {})]
+    return [normalization.build_call_part(call_id, tool, {})]
 
 
 def messages(made: ConversationBuilder) -> list[ImportedMessage]:

@@ -100,7 +100,7 @@ def test_load__several_lanes_store_everything_in_order_and_leave_no_connection()
         WHERE datname = current_database() AND backend_type = 'client backend'
             AND pid <> pg_backend_pid() AND query LIKE '%%mastra_import%%'"""
     give_up = time.monotonic() + 10
-    while sql.rows(connections) != [(0,)]:
+    while sql.fetch_all(connections) != [(0,)]:
         assert time.monotonic() < give_up
         time.sleep(0.05)
 

@@ -158,7 +158,7 @@ def test_draft_messages__working_memory_traces_are_not_stored() -> None:
     )
     assert listed(thread.id) == ["hi  you", "said"]
     assert not Message.objects.filter(text__contains="secret").exists()
-    kept = messages.draft_messages([a_message(thread, text=tagged)], strip=False)
+    kept = messages.validate_messages([a_message(thread, text=tagged)], strip=False)
     assert "secret" in kept[0].content_json
 
 
@@ -169,7 +169,7 @@ def _text(text: str) -> dict[str, Any]:
 def test_draft_messages__leaves_out_what_is_not_to_be_stored() -> None:
     thread = make_thread()
     transient = text_content("x", metadata={"signal": {"type": "state", "transient": True}})
-    drafts = messages.draft_messages(
+    drafts = messages.validate_messages(
         [
             a_message(thread, role="system"),
             a_message(thread, role="signal", content=transient),
@@ -269,7 +269,7 @@ def test_update_messages__parallel_changes_of_one_message_lose_nothing(
 @pytest.mark.parametrize("given", ["m", [5], [""], [None], [{}], 5, {"id": "m"}, [["m"]]])
 def test_ids_of__refuses_what_is_no_list_of_ids(given: Any) -> None:
     with pytest.raises(InvalidInput):
-        messages.ids_of(given)
+        messages.parse_message_ids(given)
 
 
 def test_delete_messages__counts_rows_and_moves_the_time(statements: Statements) -> None:

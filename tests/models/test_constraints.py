@@ -126,7 +126,7 @@ def test_foreign_keys__what_hangs_on_a_thread_follows_its_owner(rows: None) -> N
 def test_times__are_kept_in_milliseconds(rows: None) -> None:
     for table in ("thread", "message", "workingmemory", "observationalrecord"):
         sql.execute(f"UPDATE mastra_memory_{table} SET created_at = '2024-01-01 00:00:00.1239'")
-        found = sql.rows(f"SELECT created_at FROM mastra_memory_{table}")
+        found = sql.fetch_all(f"SELECT created_at FROM mastra_memory_{table}")
         assert {moment.microsecond for (moment,) in found} == {124000}
 
 

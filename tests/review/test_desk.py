@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from mastra_memory.exceptions import Outdated
+from mastra_memory.exceptions import StaleData
 from mastra_memory.models import Review, Thread, ThreadChange
 from mastra_memory.review import reviews
 from tests.support.factories import make_thread
@@ -48,7 +48,7 @@ def test_change_reviews__resolving_and_reopening_keeps_the_time_right(ana: User)
 def test_change_reviews__outdated_changes_nothing(ana: User) -> None:
     thread_id = make_thread().id
     reviews.change_reviews([thread_id], by=ana, version=0, status="waiting")
-    with pytest.raises(Outdated):
+    with pytest.raises(StaleData):
         reviews.change_reviews([thread_id], by=ana, version=0, status="resolved")
     assert Review.objects.get().status == "waiting"
 

@@ -37,7 +37,7 @@ def messages(db: None) -> None:
 def matching(given: dict[str, Any]) -> str:
     """Names of the messages that fit, in order."""
     where = metadata_filters.build_condition(given)
-    found = sql.rows(
+    found = sql.fetch_all(
         f"""SELECT m.id FROM mastra_memory_message m
         JOIN mastra_memory_thread t ON t.id = m.thread_id WHERE {where} ORDER BY m.id""",
         where.params,

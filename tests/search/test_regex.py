@@ -64,7 +64,7 @@ SLOWEST = [
 @pytest.mark.parametrize("pattern", PLAIN)
 def test_find_problem__lets_plain_expressions_pass(db: None, pattern: str) -> None:
     assert regex.find_problem(pattern) == ""
-    assert sql.row("SELECT '' ~ %s", [pattern]) is not None
+    assert sql.fetch_one("SELECT '' ~ %s", [pattern]) is not None
 
 
 @pytest.mark.parametrize("pattern", REFUSED)
@@ -82,13 +82,13 @@ def test_expressions_that_pass__are_fast(db: None, pattern: str) -> None:
     for text in ("a" * regex.MAX_TEXT_CHARACTERS, "ab" * (regex.MAX_TEXT_CHARACTERS // 2)):
         start = time.monotonic()
         with limit_statements(3):
-            sql.row("SELECT %s ~ %s", [text, pattern])
+            sql.fetch_one("SELECT %s ~ %s", [text, pattern])
         assert time.monotonic() - start < 3
 
 
 def test_look_around__is_why(transactional_db: None) -> None:
     with pytest.raises(OperationalError), limit_statements(0.5):
-        sql.row("SELECT repeat('a', 80000) ~ %s", ["a(?=.*c)"])
+        sql.fetch_one("SELECT repeat('a', 80000) ~ %s", ["a(?=.*c)"])
 
 
 def test_filter__has_a_limit_on_the_number_of_expressions(db: None) -> None:
@@ -106,4 +106,4 @@ def test_filter__matches_the_beginning_of_a_text(db: None) -> None:
     ):
         statement = f"""SELECT {where} FROM
             (SELECT jsonb_build_object('k', repeat('a', {position - 1}) || 'x') AS metadata) t"""
-        assert sql.row(statement, where.params) == (expected,)
+        assert sql.fetch_one(statement, where.params) == (expected,)

@@ -59,7 +59,7 @@ def test_write_pending__is_found_by_an_index_of_its_own(
     with django_assert_num_queries(1):
         tsvector.index_pending_words()
     sql.execute("SET LOCAL enable_seqscan = off")
-    plan = sql.rows(
+    plan = sql.fetch_all(
         "EXPLAIN SELECT id FROM mastra_memory_message WHERE search IS NULL AND resource_id = 'r'"
     )
     assert any("mastra_message_wordless" in line for (line,) in plan)

@@ -191,7 +191,7 @@ def test_find_by_meaning__the_index_is_really_used() -> None:
     index = VectorIndex.for_model(MODEL, 2)
     where = SearchScope(resource_id="alice").condition("e", by_index=False)
     with vector._force_index_scan():
-        plan = sql.rows(
+        plan = sql.fetch_all(
             f"""EXPLAIN SELECT e.message_id, {index.distance("e", exact=False)} AS distance
             FROM mastra_memory_messageembedding e WHERE {index.condition} AND {where}
             ORDER BY distance LIMIT 40""",
@@ -203,9 +203,9 @@ def test_find_by_meaning__the_index_is_really_used() -> None:
 def test_find_by_meaning__the_settings_of_a_scan_end_with_it() -> None:
     store(make_thread(), {"one": at_angle(1.0)})
     build_index()
-    before = sql.row("SELECT current_setting('enable_seqscan')")
+    before = sql.fetch_one("SELECT current_setting('enable_seqscan')")
     find(use_index=True)
-    assert sql.row("SELECT current_setting('enable_seqscan')") == before
+    assert sql.fetch_one("SELECT current_setting('enable_seqscan')") == before
 
 
 def test_find_by_meaning__where_the_index_finds_too_little_all_are_compared(

@@ -30,7 +30,7 @@ def moment(seconds: float = 0) -> datetime:
 
 def wire_time(seconds: float = 0) -> str:
     """The same as the wire shows it."""
-    return times.to_wire(moment(seconds))
+    return times.format_time(moment(seconds))
 
 
 def make_user(name: str, *, unscoped: bool = False) -> User:
@@ -89,7 +89,7 @@ def some_messages(thread: StoredThread, count: int, *, prefix: str = "m", **fiel
 
 def save(batch: Sequence[Mapping[str, Any]]) -> list[StoredMessage]:
     """Store messages."""
-    return messages.save_messages(messages.draft_messages(batch))
+    return messages.save_messages(messages.validate_messages(batch))
 
 
 def fill(

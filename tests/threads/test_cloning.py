@@ -91,7 +91,7 @@ def test_clone_thread__selection(source: StoredThread, selection: Any, kept: str
     result = cloning.clone_thread(source.id, selection=selection)
     assert "".join(name[1:] for name in result.message_id_map) == kept
     assert len(rows_of(result.thread.id)) == len(kept) == len(result.messages)
-    last = cloning.clone_metadata(result.thread)
+    last = cloning.get_clone_metadata(result.thread)
     assert last is not None and last.get("lastMessageId") == (f"m{kept[-1]}" if kept else None)
 
 
@@ -233,7 +233,7 @@ def test_lineage__of_clones(source: StoredThread) -> None:
     assert [thread.id for thread in cloning.list_clones(source.id)] == [child.id]
     assert [t.id for t in cloning.list_clones(source.id, resource_id="s")] == [abroad.id]
     assert cloning.list_clones("nobody") == []
-    history = [thread.id for thread in cloning.clone_history(grandchild.id)]
+    history = [thread.id for thread in cloning.list_clone_history(grandchild.id)]
     assert history == [source.id, child.id, grandchild.id]
     found = cloning.find_source(child.id)
     assert found is not None and found.id == source.id
@@ -244,20 +244,20 @@ def test_lineage__outlives_the_source(source: StoredThread) -> None:
     child = cloning.clone_thread(source.id).thread
     threads.delete_thread(source.id)
     assert cloning.find_source(child.id) is None
-    assert [thread.id for thread in cloning.clone_history(child.id)] == [child.id]
+    assert [thread.id for thread in cloning.list_clone_history(child.id)] == [child.id]
     assert [t.id for t in cloning.list_clones(source.id, resource_id="r")] == [child.id]
-    assert cloning.clone_history("nobody") == []
+    assert cloning.list_clone_history("nobody") == []
 
 
 def test_lineage__a_circle_ends() -> None:
     for name, parent in (("a", "b"), ("b", "a")):
         make_thread("r", name, metadata={"clone": {"sourceThreadId": parent}})
-    assert [thread.id for thread in cloning.clone_history("a")] == ["b", "a"]
+    assert [thread.id for thread in cloning.list_clone_history("a")] == ["b", "a"]
 
 
 @pytest.mark.parametrize("odd", [5, {}, {"sourceThreadId": 5}, {"sourceThreadId": None}, "x"])
 def test_lineage__metadata_that_names_no_source_is_no_clone(odd: Any) -> None:
     thread = make_thread("r", metadata={"clone": odd})
-    assert cloning.clone_metadata(thread) is None
+    assert cloning.get_clone_metadata(thread) is None
     assert cloning.find_source(thread.id) is None
-    assert [found.id for found in cloning.clone_history(thread.id)] == [thread.id]
+    assert [found.id for found in cloning.list_clone_history(thread.id)] == [thread.id]

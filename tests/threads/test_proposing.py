@@ -161,7 +161,7 @@ def test_titles__one_that_a_person_types_meanwhile_wins() -> None:
         return "Generated"
 
     with FakeLLM(slow):
-        titles.propose_title(thread.id)
+        titles.generate_title(thread.id)
     stored = Thread.objects.get(pk=thread.id)
     assert (stored.title, stored.title_source, stored.title_state) == ("Typed", "manual", "done")
 
@@ -176,7 +176,7 @@ def test_titles__a_thread_deleted_meanwhile_stays_deleted_and_the_money_is_count
         return "Generated"
 
     with FakeLLM(slow):
-        assert titles.propose_title(thread.id) is None
+        assert titles.generate_title(thread.id) is None
     assert not Thread.objects.exists()
     used = ModelUsage.objects.get()
     assert (used.thread_id, used.resource_id, used.input_tokens) == (None, None, 100)
@@ -238,12 +238,12 @@ def test_titles__after_a_failure_the_work_waits_and_is_found_from_the_rows(worki
     with FakeLLM(ProviderUnavailable("busy"), "Named") as model:
         with working():
             say(memory, thread)
-        assert (titles.due_threads(), len(model.requests)) == ([], 1)
+        assert (titles.list_due_threads(), len(model.requests)) == ([], 1)
         assert Thread.objects.get(pk=thread.id).title_error == "busy"
         make_due(thread)
-        assert titles.due_threads() == [thread.id]
+        assert titles.list_due_threads() == [thread.id]
         tasks.generate_title(thread.id)
-    assert (title_of(thread), titles.due_threads()) == ("Named", [])
+    assert (title_of(thread), titles.list_due_threads()) == ("Named", [])
 
 
 @pytest.mark.django_db
@@ -252,11 +252,11 @@ def test_propose_title__two_workers_make_one_call() -> None:
     say(memory, thread)
 
     def slow(_: Any) -> str:
-        titles.propose_title(thread.id)  # the same task, delivered twice
+        titles.generate_title(thread.id)  # the same task, delivered twice
         return "Once"
 
     with FakeLLM(slow) as model:
-        titles.propose_title(thread.id)
+        titles.generate_title(thread.id)
     assert (title_of(thread), len(model.requests)) == ("Once", 1)
 
 
@@ -265,11 +265,11 @@ def test_propose_title__a_worker_that_died_is_not_waited_for_for_ever() -> None:
     memory, thread = Memory(options=ON), make_thread()
     say(memory, thread)
     with FakeLLM(KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
-        titles.propose_title(thread.id)
-    assert titles.due_threads() == []
+        titles.generate_title(thread.id)
+    assert titles.list_due_threads() == []
     Thread.objects.filter(pk=thread.id).update(title_due_at=moment())
     with FakeLLM("Later"):
-        tasks.generate_title(titles.due_threads()[0])
+        tasks.generate_title(titles.list_due_threads()[0])
     assert title_of(thread) == "Later"
 
 

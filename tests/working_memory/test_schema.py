@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.options import MemoryOptions, outside_options
+from mastra_memory.options import MemoryOptions, parse_request_options
 from mastra_memory.working_memory.schema import checked, empty_value
 
 SCHEMA: dict[str, Any] = {
@@ -185,17 +185,17 @@ def test_outside_options__a_schema_of_a_request_is_refused_unless_it_is_the_agen
     agent = MemoryOptions.parse({"workingMemory": {"enabled": True, "schema": SCHEMA}})
     for same in (SCHEMA, json.dumps(SCHEMA)):
         given = {"lastMessages": 5, "workingMemory": {"scope": "thread", "schema": same}}
-        kept = outside_options(given, agent)
+        kept = parse_request_options(given, agent)
         assert kept == {"last_messages": 5, "working_memory": {"scope": "thread"}}
         assert agent.merged(kept).working_memory.schema == SCHEMA
     others: list[Any] = [{}, None, 5, [], "{", '{"type": "object"}', "[" * 400 + "]" * 400]
     for other in others:
         with pytest.raises(InvalidInput) as caught:
-            outside_options({"workingMemory": {"schema": other}}, agent)
+            parse_request_options({"workingMemory": {"schema": other}}, agent)
         (issue,) = caught.value.issues
         assert issue.field == "memoryConfig.workingMemory.schema"
         assert "settings" in issue.message
-    assert outside_options(None, agent) is None
+    assert parse_request_options(None, agent) is None
 
 
 DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}

@@ -95,7 +95,7 @@ class MastraSession(SessionABC):
         if not left:
             self.memory.delete_messages([message.id])
             return
-        contents = tool_calls.folded([row["content"] for row in items.from_items(left)])
+        contents = tool_calls.fold_tool_calls([row["content"] for row in items.from_items(left)])
         owner = {"threadId": message.thread_id, "resourceId": message.resource_id}
         row = {"id": message.id, "role": message.role, "content": contents[0], **owner}
         self.memory.save_messages([row])

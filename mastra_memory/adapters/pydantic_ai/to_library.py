@@ -59,7 +59,7 @@ def _from_request(role: str, content: Json) -> Json:
     notes = get_message_metadata(LIBRARY, content) or {}
     about = dict(notes.pop("request", {}))
     parts = content["parts"]
-    if role == "tool" or any(True for _ in tool_calls.invocations(content)):
+    if role == "tool" or any(True for _ in tool_calls.iter_invocations(content)):
         made = [_returned(part) for part in parts if part.get("type") == "tool-invocation"]
     elif len(parts) == 1 and parts[0].get("type") == f"data-{LIBRARY}":
         made = [parts[0]["data"]]

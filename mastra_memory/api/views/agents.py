@@ -49,7 +49,7 @@ class AgentViewSet(MemoryViewSet):
             "enabled": True,
             "hasRecord": True,
             "originType": head.origin_type,
-            **({"lastObservedAt": times.to_wire(seen)} if seen else {}),
+            **({"lastObservedAt": times.format_time(seen)} if seen else {}),
             "tokenCount": head.total_tokens_observed,
             "observationTokenCount": head.observation_token_count,
             "isObserving": head.is_observing,

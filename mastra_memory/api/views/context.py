@@ -10,7 +10,7 @@ from mastra_memory import conf
 from mastra_memory.api import answers, serializers, wire
 from mastra_memory.api import documentation as doc
 from mastra_memory.api.views.base import MemoryViewSet
-from mastra_memory.options import MemoryOptions, merge, outside_options
+from mastra_memory.options import MemoryOptions, merge_options, parse_request_options
 
 
 @doc.viewset("context")
@@ -54,8 +54,8 @@ class ContextViewSet(MemoryViewSet):
         owner = self.caller.owner(named)
         if owner is None:
             owner = memory.get_thread(thread_id).resource_id
-        given = outside_options(config, memory.options) or {}
-        options = merge(given, self._bounds(memory.options.merged(given)))
+        given = parse_request_options(config, memory.options) or {}
+        options = merge_options(given, self._bounds(memory.options.merged(given)))
         context = memory.context(
             thread_id, resource_id=owner, new_messages=new, options=options or None
         )

@@ -12,7 +12,7 @@ from mastra_memory.api import documentation as doc
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.memory import Memory
 from mastra_memory.models import Scope
-from mastra_memory.options import MemoryOptions, outside_options
+from mastra_memory.options import MemoryOptions, parse_request_options
 
 NOTHING = {
     "workingMemory": None,
@@ -33,7 +33,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
         memory, known = self.reading_memory()
         if not known:
             return self.answer(NOTHING)
-        own = outside_options(self.params.json_object("memoryConfig"), memory.options)
+        own = parse_request_options(self.params.json_object("memoryConfig"), memory.options)
         options = memory.options.merged(own)
         owner, exists = self._owner(memory, thread_id, self.params.text("resourceId"))
         by_resource = options.working_memory.scope != Scope.THREAD and owner is not None
@@ -66,7 +66,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
             thread.id,
             body["workingMemory"],
             resource_id=thread.resource_id,
-            options=outside_options(body.get("memoryConfig"), memory.options),
+            options=parse_request_options(body.get("memoryConfig"), memory.options),
             mode=mode,
             source="api",
             author_id=request.user.pk,
@@ -85,7 +85,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
         page = memory.list_working_memory_revisions(
             thread.id,
             resource_id=thread.resource_id,
-            options=outside_options(self.params.json_object("memoryConfig"), memory.options),
+            options=parse_request_options(self.params.json_object("memoryConfig"), memory.options),
             page=self.params.whole("page", 0),
             per_page=self.per_page(20),
         )
@@ -106,7 +106,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
             thread.id,
             body["version"],
             resource_id=thread.resource_id,
-            options=outside_options(body.get("memoryConfig"), memory.options),
+            options=parse_request_options(body.get("memoryConfig"), memory.options),
             source="api",
             author_id=request.user.pk,
         )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
 from mastra_memory.importers.branching import SourceConversation, build_threads
@@ -137,13 +137,13 @@ def _convert_message(
         result, further = _convert_result(content)
         if builder.add_tool_result(result, tool=author, further=further):
             return OmittedRecord("messages", "joined", location, "result of a tool call")
-        said = [parts.lone_result(name, author, result), *further]
+        said = [normalization.build_result_part(name, author, result), *further]
     elif (
         role == "assistant"
         and tool not in ("", "all")
         and _get_content_type(message) not in _REASONING_KINDS
     ):
-        said = [parts.tool_invocation(name, tool, _parse_args(content))]
+        said = [normalization.build_call_part(name, tool, _parse_args(content))]
     else:
         said = _convert_content(content)
     if not said:

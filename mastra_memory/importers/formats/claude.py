@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
 from mastra_memory.importers.branching import SourceConversation, build_threads
@@ -215,7 +215,7 @@ def _add_block(made: list[Part], block: Mapping[str, Any], name: str) -> None:
         case "tool_use":
             call_id = coercion.to_text(block.get("id")) or name
             tool = coercion.to_text(block.get("name")) or "tool"
-            made.append(parts.tool_invocation(call_id, tool, block.get("input") or {}))
+            made.append(normalization.build_call_part(call_id, tool, block.get("input") or {}))
         case "tool_result":
             _add_result(made, block, name)
         case _ if kind not in _IGNORED_BLOCKS:
@@ -231,9 +231,9 @@ def _add_result(made: list[Part], block: Mapping[str, Any], name: str) -> None:
     named = [call for call in calls if call_id and call["toolCallId"] == call_id]
     open_ones = [c for c in calls if c["state"] == "call" and tool in ("", c["toolName"])]
     if call := next(iter(named or open_ones), None):
-        parts.finish_call(call, result, failed=block.get("is_error") is True)
+        normalization.set_result(call, result, failed=block.get("is_error") is True)
     else:
-        made.append(parts.lone_result(call_id or name, tool or "tool", result))
+        made.append(normalization.build_result_part(call_id or name, tool or "tool", result))
 
 
 def _convert_result(content: Any) -> Any:

@@ -181,7 +181,7 @@ def _read_resource_id(resources: ResourceMapping, record: Mapping[str, Any]) -> 
 
 def _read_time(record: Mapping[str, Any], key: str) -> datetime:
     try:
-        return times.parse(record.get(key))
+        return times.parse_time(record.get(key))
     except ValueError:
         raise InvalidInput(f"{key} cannot be read") from None
 

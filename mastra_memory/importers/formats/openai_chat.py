@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
 from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder
@@ -106,7 +106,7 @@ def _add_result(
     if builder.add_tool_result(result, call_id=call_id, tool=tool):
         builder.omit(OmittedRecord("messages", "joined", location, "result of a tool call"))
     else:
-        part = parts.lone_result(call_id, tool or "tool", result)
+        part = normalization.build_result_part(call_id, tool or "tool", result)
         builder.add_message(key, "tool", [part], location=location)
 
 
@@ -174,4 +174,6 @@ def _convert_tool_calls(key: str, message: Mapping[str, Any]) -> Iterator[dict[s
         parsed = coercion.parse_json(given) if isinstance(given, str) else given
         args = parsed if isinstance(parsed, Mapping) else {"input": given} if given else {}
         call_id = coercion.to_text(call.get("id")) or f"call_{key}_{index}"
-        yield parts.tool_invocation(call_id, coercion.to_text(function.get("name")) or "tool", args)
+        yield normalization.build_call_part(
+            call_id, coercion.to_text(function.get("name")) or "tool", args
+        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
 from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder
@@ -85,11 +85,13 @@ def _add_turn(
     elif builder.add_tool_result(value):
         builder.omit(OmittedRecord("messages", "joined", location, "result of a tool call"))
     else:
-        builder.add_message(key, "tool", [parts.lone_result("", "tool", value)], location=location)
+        builder.add_message(
+            key, "tool", [normalization.build_result_part("", "tool", value)], location=location
+        )
 
 
 def _convert_tool_call(key: str, value: str) -> dict[str, Any]:
     """The call that the text describes, as far as it is JSON."""
     call = coercion.to_mapping(coercion.parse_json(value))
     name = coercion.to_text(call.get("name")) or "tool"
-    return parts.tool_invocation(key, name, call.get("arguments", {"input": value}))
+    return normalization.build_call_part(key, name, call.get("arguments", {"input": value}))

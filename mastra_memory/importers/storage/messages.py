@@ -6,7 +6,7 @@ from typing import cast
 from django.db import connection
 
 from mastra_memory import conf, signals
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.db import sql
 from mastra_memory.importers.records import ImportedMessage
 from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadResources
@@ -44,12 +44,12 @@ def store_messages(
     fit = [row for row in rows if _has_thread(row, owners)]
     _copy_rows(fit)
     language = conf.app_settings().SEARCH_LANGUAGE
-    stored = {message_id for (message_id,) in sql.rows(_INSERT, [language])}
+    stored = {message_id for (message_id,) in sql.fetch_all(_INSERT, [language])}
     updated, taken = set(), set()
     if len(stored) < len(fit):
-        taken = {message_id for (message_id,) in sql.rows(_TAKEN)}
+        taken = {message_id for (message_id,) in sql.fetch_all(_TAKEN)}
         if update:
-            updated = {message_id for (message_id,) in sql.rows(_UPDATE, [language])} - stored
+            updated = {message_id for (message_id,) in sql.fetch_all(_UPDATE, [language])} - stored
     _send_saved_signal(fit, stored | updated)
     return _build_results(rows, owners, stored, updated, taken)
 
@@ -67,7 +67,7 @@ def _copy_rows(rows: Sequence[ImportRow]) -> None:
         with connection.wrap_database_errors, cursor.copy(_COPY) as copy:
             for place, row in enumerate(rows):
                 item = cast(ImportedMessage, row.item)
-                signal = parts.signal_type(item.role, item.content)
+                signal = normalization.get_signal_type(item.role, item.content)
                 copy.write_row(
                     (
                         place,

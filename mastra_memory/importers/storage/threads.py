@@ -30,7 +30,7 @@ def store_threads(
     """
     first = {row.item.id: row for row in reversed(rows) if isinstance(row.item, ImportedThread)}
     params = _build_params(first[thread_id] for thread_id in sorted(first))
-    made = sql.rows(
+    made = sql.fetch_all(
         f"""INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata,
             clone_source_id, created_at, updated_at)
         {_INPUT} ON CONFLICT (id) DO NOTHING RETURNING id, resource_id""",
@@ -76,7 +76,7 @@ def _update_threads(params: Sequence[object], update: bool) -> set[str]:
     )
     if not update:
         return set()
-    changed = sql.rows(
+    changed = sql.fetch_all(
         f"""UPDATE mastra_memory_thread t SET title = i.title, title_source = i.title_source,
             metadata = i.metadata, clone_source_id = i.clone_source_id FROM ({_INPUT}) i
         WHERE t.id = i.id AND t.resource_id = i.resource_id AND {_DIFFERS} RETURNING t.id""",

@@ -64,8 +64,8 @@ def store_working_memories(
         if item.thread_id is None or owners.get(item.thread_id) == item.resource_id
     ]
     params = _build_params([cast(ImportedWorkingMemory, row.item) for row in fit])
-    stored = {place for (place,) in sql.rows(_INSERT, params)}
-    updated = {place for (place,) in sql.rows(_UPDATE, params)} if update else set()
+    stored = {place for (place,) in sql.fetch_all(_INSERT, params)}
+    updated = {place for (place,) in sql.fetch_all(_UPDATE, params)} if update else set()
     placed = {id(row) for row in fit}
     results = [RowResult(row, "refused", REASON_NO_THREAD) for row in rows if id(row) not in placed]
     for place, row in enumerate(fit, start=1):

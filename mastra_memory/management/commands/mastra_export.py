@@ -71,7 +71,7 @@ class Command(BaseCommand):
 
 def _moment(value: str) -> datetime:
     try:
-        return times.parse(value)
+        return times.parse_time(value)
     except ValueError:
         raise ArgumentTypeError(f"{value} is no date or time such as 2024-05-08T13:56") from None
 

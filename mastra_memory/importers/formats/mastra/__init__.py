@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mastra_memory import working_memory
-from mastra_memory.content import parts
+from mastra_memory.content import normalization
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
@@ -184,7 +184,7 @@ def _convert_message(resources: ResourceMapping, row: MastraRow) -> Iterator[Sou
         return
     if row["resourceId"] not in (None, "", row["thread_resource"]):
         yield ImportNote("messages named another resource than their thread and got the thread's")
-    content, known = parts.from_storage(_decode_content(row["content"]))
+    content, known = normalization.content_from_storage(_decode_content(row["content"]))
     if not known:
         yield ImportNote("messages have content of no known shape, kept as metadata.importRaw")
     yield ImportedMessage(

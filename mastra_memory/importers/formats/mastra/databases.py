@@ -168,7 +168,7 @@ class InvalidRow(MastraMemoryError):
 def get_time(row: MastraRow, column: str) -> datetime:
     """The moment in the column. Raises `Refused` when there is none."""
     try:
-        return times.parse(row[column])
+        return times.parse_time(row[column])
     except ValueError:
         raise InvalidRow(f"{column} cannot be read") from None
 

@@ -9,7 +9,7 @@ import regex
 _CLUSTER = regex.compile(r"\X")
 
 
-def last_boundary(text: str, end: int, *, start: int = 0) -> int:
+def find_boundary(text: str, end: int, *, start: int = 0) -> int:
     """Return the last cluster boundary at or before `end`.
 
     Args:
