@@ -9,13 +9,12 @@ from django_filters import rest_framework as filters
 from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 
-from mastra_memory import conf
 from mastra_memory.api.errors import flatten_errors
 from mastra_memory.api.query_parameters import fault
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.models import Message, Thread
-from mastra_memory.search import tsvector
+from mastra_memory.models import Thread
+from mastra_memory.search import queries
 
 
 class UtcDateTimeField(IsoDateTimeField):
@@ -51,9 +50,8 @@ class ThreadFilter(filters.FilterSet):
         fields: list[str] = []
 
     def with_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
-        tsvector.index_pending_words()
-        matching = Message.objects.matching(words, conf.app_settings().SEARCH_LANGUAGE)
-        return threads.filter(Exists(matching.filter(thread_id=OuterRef("pk"))))
+        messages = queries.list_messages_with_words(words)
+        return threads.filter(Exists(messages.filter(thread_id=OuterRef("pk"))))
 
 
 def narrowed_threads(request: Request) -> QuerySet[Thread] | None:

@@ -1,9 +1,7 @@
 """One row of a conversation."""
 
-from typing import Self
-
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchQuery, SearchVectorField
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
@@ -16,16 +14,6 @@ from mastra_memory.models.fields import (
     new_id,
 )
 from mastra_memory.models.thread import Thread
-
-
-class MessageQuerySet(models.QuerySet["Message"]):
-    """Messages, read aloud."""
-
-    def matching(self, words: str, language: str) -> Self:
-        """Messages that hold all the words, accents ignored; found through the index."""
-        folded = models.Func(models.Value(words), function="mastra_memory_fold")
-        query = SearchQuery(folded, config=language, search_type="websearch")
-        return self.filter(search=query)
 
 
 class NextSequence(models.Func):
@@ -69,8 +57,6 @@ class Message(models.Model):
     """The words of `text`; null until they are written."""
     created_at = InstantField(_("created"), db_default=Now())
     edited_at = InstantField(_("edited"), null=True, blank=True, editable=False)
-
-    objects = MessageQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("message")

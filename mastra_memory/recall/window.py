@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mastra_memory.db import json_text, sql
 from mastra_memory.messages import MESSAGE_COLUMNS
 from mastra_memory.recall import limits
+from mastra_memory.search.queries import build_neighbours
 from mastra_memory.types import Include, StoredMessage
 
 _BYTES_BEFORE = limits.bytes_before("p.content", "p.created, p.sequence")
@@ -18,22 +19,19 @@ def read_windows(includes: Sequence[Include], *, resource_id: str) -> list[Store
     """
     if not includes:
         return []
-    # Keys come first, from the index alone: large windows that overlap cost their rows once.
+    # Read the keys first, from the index alone. Where large windows overlap, each message is then
+    # read once.
+    neighbours = build_neighbours(
+        "target", "m.thread_id, m.created_at, m.sequence", before="w.before", after="w.after"
+    )
     found = sql.fetch_all(
         f"""WITH chosen AS (
             SELECT DISTINCT k.thread_id, k.created_at, k.sequence
             FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS w(id, before, after)
             JOIN mastra_memory_message target ON target.id = w.id AND target.resource_id = %s
             CROSS JOIN LATERAL (
-                (SELECT p.thread_id, p.created_at, p.sequence FROM mastra_memory_message p
-                    WHERE p.thread_id = target.thread_id
-                    AND (p.created_at, p.sequence) <= (target.created_at, target.sequence)
-                    ORDER BY p.created_at DESC, p.sequence DESC LIMIT w.before + 1)
-                UNION ALL
-                (SELECT n.thread_id, n.created_at, n.sequence FROM mastra_memory_message n
-                    WHERE n.thread_id = target.thread_id
-                    AND (n.created_at, n.sequence) > (target.created_at, target.sequence)
-                    ORDER BY n.created_at, n.sequence LIMIT w.after)
+                SELECT target.thread_id, target.created_at, target.sequence
+                UNION ALL {neighbours}
             ) k)
         SELECT * FROM (
             SELECT p.*, {_BYTES_BEFORE} AS bytes_before FROM (

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review import masked_search
 from mastra_memory.review.filters import HasFailedTool
-from mastra_memory.review.thread_search import match
-from mastra_memory.search import tsvector
+from mastra_memory.search import queries
 from mastra_memory.types import MessageSelection
 
 PAGE = 40
@@ -101,8 +100,7 @@ def list_failed(thread_id: str) -> list[str]:
 
 def list_matching(thread_id: str, words: str, language: str, mask: Mask = keep_text) -> list[str]:
     """Return the messages with all the words, where `mask` leaves them readable, by time."""
-    tsvector.index_pending_words()
-    found = _ids(Message.objects.filter(match(F("search"), words, language), thread_id=thread_id))
+    found = _ids(queries.list_messages_with_words(words).filter(thread_id=thread_id))
     readable = masked_search.list_readable_messages(found, words, language, mask)
     return [pk for pk in found if pk in readable]
 

@@ -10,6 +10,7 @@ from collections.abc import Container, Mapping, Sequence
 
 from mastra_memory.content.redaction import Mask, keep_text, replace_placeholders
 from mastra_memory.db import sql
+from mastra_memory.search.queries import ALL_WORDS_QUERY
 
 INDEXED_CHARACTERS = 100_000
 """Characters of a message that the index covers."""
@@ -51,9 +52,8 @@ def list_readable(
     # No query can contain this word. Neither `email` nor a phrase across the gap may match.
     gap = f" {secrets.token_hex(12)} "
     found = sql.fetch_all(
-        """SELECT t.key FROM unnest(%s::text[], %s::text[]) AS t (key, words)
-        WHERE mastra_memory_words(%s::regconfig, t.words) @@ websearch_to_tsquery(%s::regconfig,
-            mastra_memory_spaced(mastra_memory_fold(%s)))""",
+        f"""SELECT t.key FROM unnest(%s::text[], %s::text[]) AS t (key, words)
+        WHERE mastra_memory_words(%s::regconfig, t.words) @@ {ALL_WORDS_QUERY}""",
         [
             list(changed),
             [replace_placeholders(text, gap) for text in changed.values()],

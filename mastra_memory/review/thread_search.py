@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import BooleanField, ExpressionWrapper, F, Func, QuerySet, Value
+from django.db.models import F, Func, QuerySet, Value
 
 from mastra_memory import conf
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, Mask, keep_text, mask_beginning
 from mastra_memory.db import json_text, sql
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_search
-from mastra_memory.search import engine, query, snippet, tsvector
+from mastra_memory.search import engine, queries, query, snippet
 from mastra_memory.search.scope import SearchScope
 
 FOUND_LIMIT = 300
@@ -85,7 +85,7 @@ def _owner_of_message(message_id: str) -> list[str]:
 def _titled(threads: QuerySet[Thread], words: str, mask: Mask) -> list[str]:
     holds = Func(Value("simple"), F("title"), function="mastra_memory_words")
     # Without an order: with one, all titles would be read from the newest on.
-    found = threads.filter(match(holds, words, "simple")).order_by()
+    found = threads.filter(queries.has_all_words(holds, words, "simple")).order_by()
     newest = sorted(found.values_list("updated_at", "pk", "title")[:TITLED], reverse=True)
     titles = {pk: title for _moment, pk, title in newest}
     readable = masked_search.list_readable(titles, words, "simple", mask)
@@ -103,24 +103,10 @@ def _readable_hits(
     return [hit for hit in hits if hit[1] in readable]
 
 
-def _matching(words: str) -> QuerySet[Message]:
-    tsvector.index_pending_words()
-    language = conf.app_settings().SEARCH_LANGUAGE
-    return Message.objects.filter(match(F("search"), words, language))
-
-
-def match(holds: F | Func, words: str, language: str) -> ExpressionWrapper:
-    """Whether a column of searchable words holds all the words of a query."""
-    folded = Func(Value(words), function="mastra_memory_fold")
-    spaced = Func(folded, function="mastra_memory_spaced")
-    asked = Func(Value(language), spaced, template="websearch_to_tsquery(%(expressions)s)")
-    matches = Func(holds, asked, arg_joiner=" @@ ", template="(%(expressions)s)")
-    return ExpressionWrapper(matches, output_field=BooleanField())
-
-
 def _estimate(words: str) -> int:
     """How many messages the planner thinks hold the words; costs no look at them."""
-    statement, params = _matching(words).order_by().values("pk").query.sql_with_params()
+    messages = queries.list_messages_with_words(words).order_by()
+    statement, params = messages.values("pk").query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}", params)
         plan = cursor.fetchone()[0]
@@ -129,7 +115,7 @@ def _estimate(words: str) -> int:
 
 
 def _everywhere(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
-    messages = _matching(words)
+    messages = queries.list_messages_with_words(words)
     if threads.query.where:
         messages = messages.filter(thread__in=threads.order_by().values("pk"))
     newest = messages.order_by("-created_at", "-sequence")
@@ -142,8 +128,7 @@ def _in_newest(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
     return sql.fetch_all(
         f"""SELECT t.id, m.id FROM ({statement}) AS t (id)
         CROSS JOIN LATERAL (SELECT id FROM mastra_memory_message WHERE thread_id = t.id
-            AND search @@ websearch_to_tsquery(%s::regconfig,
-                mastra_memory_spaced(mastra_memory_fold(%s)))
+            AND search @@ {queries.ALL_WORDS_QUERY}
             ORDER BY created_at DESC, sequence DESC LIMIT 1) AS m LIMIT %s""",
         [*params, conf.app_settings().SEARCH_LANGUAGE, words, FOUND_LIMIT],
     )

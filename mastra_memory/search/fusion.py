@@ -10,6 +10,7 @@ from heapq import nlargest
 
 from mastra_memory.db import sql
 from mastra_memory.search import types as scores
+from mastra_memory.search.queries import build_neighbours
 from mastra_memory.search.scope import VISIBLE
 from mastra_memory.search.types import ScoredMessage
 
@@ -65,16 +66,12 @@ def _combine_scores(
 
 def _read_neighbours(message_ids: Sequence[str]) -> list[tuple[str, ScoredMessage]]:
     """Every message with each of its neighbours."""
-    beside = f"""SELECT {scores.SCORED_COLUMNS} FROM mastra_memory_message m
-        WHERE m.thread_id = one.thread_id AND {VISIBLE} AND (m.created_at, m.sequence)"""
+    neighbours = build_neighbours(
+        "message", scores.SCORED_COLUMNS, before="1", after="1", condition=VISIBLE
+    )
     found = sql.fetch_all(
-        f"""SELECT one.id, two.* FROM mastra_memory_message one CROSS JOIN LATERAL (
-            (SELECT * FROM ({beside} < (one.created_at, one.sequence)
-                ORDER BY m.created_at DESC, m.sequence DESC LIMIT 1) before)
-            UNION ALL
-            (SELECT * FROM ({beside} > (one.created_at, one.sequence)
-                ORDER BY m.created_at, m.sequence LIMIT 1) after)) two
-        WHERE one.id = ANY(%s)""",
+        f"""SELECT message.id, neighbour.* FROM mastra_memory_message message
+        CROSS JOIN LATERAL ({neighbours}) neighbour WHERE message.id = ANY(%s)""",
         [list(message_ids)],
     )
     return [(row[0], ScoredMessage(row[1], row[2], row[3], 0.0)) for row in found]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from mastra_memory.db import sql
 from mastra_memory.search import snippet
+from mastra_memory.search.queries import build_neighbours
 from mastra_memory.search.query import WordQuery
 from mastra_memory.search.scope import VISIBLE
 from mastra_memory.types import ContextMessage, SearchContext, SearchHit
@@ -12,9 +13,14 @@ from mastra_memory.types import ContextMessage, SearchContext, SearchHit
 DEFAULT_CONTEXT = (2, 2)
 """Messages shown before and after a hit unless the agent's options say otherwise."""
 
-_NEIGHBOURS = f"""SELECT m.id, m.role, m.text, m.created_at, m.sequence
-    FROM mastra_memory_message m WHERE m.thread_id = h.thread_id AND {VISIBLE}
-    AND (m.created_at, m.sequence)"""
+_NEIGHBOURS = build_neighbours(
+    "h",
+    """(m.created_at, m.sequence) < (h.created_at, h.sequence) AS earlier,
+        m.id, m.role, m.text, m.created_at, m.sequence""",
+    before="%s",
+    after="%s",
+    condition=VISIBLE,
+)
 
 
 def read_hits(
@@ -34,12 +40,7 @@ def read_hits(
         f"""WITH h AS MATERIALIZED (
             SELECT m.* FROM mastra_memory_message m WHERE m.id = ANY(%s)),
         near AS (
-            SELECT h.id AS hit, n.* FROM h CROSS JOIN LATERAL (
-                (SELECT TRUE AS earlier, e.* FROM ({_NEIGHBOURS} < (h.created_at, h.sequence)
-                    ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) e)
-                UNION ALL
-                (SELECT FALSE AS earlier, l.* FROM ({_NEIGHBOURS} > (h.created_at, h.sequence)
-                    ORDER BY m.created_at, m.sequence LIMIT %s) l)) n)
+            SELECT h.id AS hit, n.* FROM h CROSS JOIN LATERAL ({_NEIGHBOURS}) n)
         SELECT h.id, h.thread_id, h.resource_id, h.role, h.text, h.created_at,
             coalesce(nullif(t.title, ''), t.id),
             n.earlier, n.id, n.role, n.text, n.created_at

@@ -178,6 +178,13 @@ def test_list__words_of_a_message_find_its_thread(api: Api) -> None:
     assert ids(api.get("threads", {"text": "cafe nothing"})) == []
 
 
+@pytest.mark.parametrize("words", ["coffee", "tea coffee", "tea/coffee", "灯塔", '"on the list"'])
+def test_list__text_splits_words_as_the_index_does(api: Api, words: str) -> None:
+    save([a_message(make_thread("r", "a"), text="Is tea/coffee on the list? 海边的灯塔")])
+    save([a_message(make_thread("r", "b"), text="Teapots and toffee")])
+    assert ids(api.get("threads", {"text": words})) == ["a"]
+
+
 def test_list__one_resource_or_everybodys(api: Api) -> None:
     make_thread("r", "a"), make_thread("s", "b")
     assert ids(api.get("threads", {"resourceId": "s"})) == ["b"]

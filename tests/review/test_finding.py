@@ -5,8 +5,8 @@ from django.db import connection
 from django.db.models import F, Func, Value
 
 from mastra_memory.models import Message, Thread
-from mastra_memory.review import thread_search
 from mastra_memory.review.filters import HasFailedTool
+from mastra_memory.search import queries
 
 pytestmark = pytest.mark.django_db
 
@@ -28,12 +28,14 @@ def test_failed_tools__are_found_through_their_index() -> None:
 def test_titles__are_found_through_their_index() -> None:
     words = Func(Value("simple"), F("title"), function="mastra_memory_words")
     found = (
-        Thread.objects.filter(thread_search.match(words, "tent", "simple")).order_by().values("pk")
+        Thread.objects.filter(queries.has_all_words(words, "tent", "simple"))
+        .order_by()
+        .values("pk")
     )
     assert "mastra_thread_title_words" in plan_of(found)
 
 
 def test_words__are_found_through_their_index() -> None:
     assert "mastra_message_search" in plan_of(
-        thread_search._matching("tent").order_by().values("pk")
+        queries.list_messages_with_words("tent").order_by().values("pk")
     )
