@@ -12,18 +12,18 @@ from mastra_memory import conf
 from mastra_memory.content import redaction
 from mastra_memory.models import Thread
 
-APP = "mastra_memory"
+APP_LABEL = "mastra_memory"
 
 
-def may(user: Any, right: str) -> bool:
+def has_permission(user: Any, right: str) -> bool:
     """Whether the user has a right of this app: `review_thread`, `edit_transcript`, ..."""
-    return bool(user.has_perm(f"{APP}.{right}"))
+    return bool(user.has_perm(f"{APP_LABEL}.{right}"))
 
 
 def visible_threads(request: HttpRequest) -> QuerySet[Thread]:
     """The threads that this member of staff may see: all, unless the host narrows them."""
     threads = Thread.objects.all()
-    if not may(request.user, "view_thread"):
+    if not has_permission(request.user, "view_thread"):
         return threads.none()
     hook = conf.app_settings().ADMIN_THREADS
     return import_string(hook)(request, threads) if hook else threads
@@ -34,18 +34,20 @@ def all_threads() -> QuerySet[Thread]:
     return Thread.objects.all()
 
 
-def of_visible_threads(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+def filter_by_visible_threads(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
     """Rows that belong to a thread, or to the resource of one, narrowed to the visible ones."""
     if not conf.app_settings().ADMIN_THREADS:
-        return rows if may(request.user, "view_thread") else rows.none()
+        return rows if has_permission(request.user, "view_thread") else rows.none()
     threads = visible_threads(request).order_by()
     of_resource = Q(thread__isnull=True, resource_id__in=threads.values("resource_id"))
     return rows.filter(Q(thread__in=threads.values("pk")) | of_resource)
 
 
-def mask_of(user: Any) -> redaction.Mask:
+def get_mask(user: Any) -> redaction.Mask:
     """How texts are shown to this user."""
-    return redaction.keep_text if may(user, "view_personal_data") else redaction.get_mask()
+    return (
+        redaction.keep_text if has_permission(user, "view_personal_data") else redaction.get_mask()
+    )
 
 
 def refuse_masked_search(request: HttpRequest, query: str) -> bool:
@@ -53,7 +55,7 @@ def refuse_masked_search(request: HttpRequest, query: str) -> bool:
 
     Otherwise a search would tell whether a guess is right.
     """
-    if mask_of(request.user)(query) == query:
+    if get_mask(request.user)(query) == query:
         return False
     messages.warning(request, _("You cannot search for personal data that is masked for you."))
     return True

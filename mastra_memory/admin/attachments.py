@@ -12,10 +12,10 @@ from mastra_memory.content import part_types
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_files
 
-SANDBOX = "default-src 'none'; sandbox"
+SANDBOX_POLICY = "default-src 'none'; sandbox"
 
 
-def _content(thread: Thread, sequence: int) -> Any:
+def _get_content(thread: Thread, sequence: int) -> Any:
     found = Message.objects.filter(thread=thread, sequence=sequence).values_list("content")
     content = found.first()
     if content is None:
@@ -23,16 +23,18 @@ def _content(thread: Thread, sequence: int) -> Any:
     return content[0]
 
 
-def answer(request: HttpRequest, thread: Thread, sequence: int, index: int) -> HttpResponse:
+def attachment_response(
+    request: HttpRequest, thread: Thread, sequence: int, index: int
+) -> HttpResponse:
     """Return the file: a picture of a known kind is shown, anything else is a download.
 
     Texts are masked for this reader. What can be neither shown nor masked is refused.
     """
-    found = part_types.read_file(_content(thread, sequence), index)
+    found = part_types.read_file(_get_content(thread, sequence), index)
     if found is None:
         raise Http404
     held, mime_type, name = found
-    mask = access.mask_of(request.user)
+    mask = access.get_mask(request.user)
     data = masked_files.mask_file(held, mime_type, mask)
     if data is None:
         raise PermissionDenied(_("This file may hold personal data and cannot be masked."))
@@ -41,11 +43,11 @@ def answer(request: HttpRequest, thread: Thread, sequence: int, index: int) -> H
     header = content_disposition_header(not shown, mask(name) or "file")
     if header:
         response["Content-Disposition"] = header
-    return _guarded(response)
+    return _set_security_headers(response)
 
 
-def _guarded(response: HttpResponse) -> HttpResponse:
-    response["Content-Security-Policy"] = SANDBOX
+def _set_security_headers(response: HttpResponse) -> HttpResponse:
+    response["Content-Security-Policy"] = SANDBOX_POLICY
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "private, max-age=3600"
     return response

@@ -21,21 +21,21 @@ from django.utils.translation import ngettext
 
 from mastra_memory import conf
 from mastra_memory.admin import params
-from mastra_memory.admin.access import mask_of
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.access import get_mask
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.db import json_text, statement_timeout
 
 View = Callable[..., HttpResponseBase]
 
 
-def static_root() -> str:
+def get_static_root() -> str:
     """The address under which static files lie."""
     return static("mastra_memory/").removesuffix("mastra_memory/")
 
 
-def policy() -> str:
+def build_content_security_policy() -> str:
     """No inline scripts or styles, nothing from elsewhere; static files from where they lie."""
-    parts = urlsplit(static_root())
+    parts = urlsplit(get_static_root())
     files = f"'self' {parts.scheme}://{parts.netloc}" if parts.netloc else "'self'"
     return (
         f"default-src 'none'; script-src {files}; style-src {files}; img-src {files} data:; "
@@ -44,7 +44,9 @@ def policy() -> str:
     )
 
 
-def _limited(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+def _call_with_timeout(
+    view: View, request: HttpRequest, *args: Any, **kwargs: Any
+) -> HttpResponseBase:
     """Call the view and render its response, with a limit on each SQL statement."""
     seconds = conf.app_settings().STATEMENT_TIMEOUT_ADMIN
     try:
@@ -62,15 +64,15 @@ def _limited(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> Htt
     return HttpResponse(render_to_string("admin/mastra_memory/too_slow.html"), status=503)
 
 
-def secured(view: View) -> View:
+def secure_view(view: View) -> View:
     """Return the view with cleaned parameters, and our policy unless it sets one itself."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         params.clean_request(request)
-        response = _limited(view, request, *args, **params.clean_arguments(kwargs))
+        response = _call_with_timeout(view, request, *args, **params.clean_arguments(kwargs))
         if conf.app_settings().CONTENT_SECURITY_POLICY:
-            response.headers.setdefault("Content-Security-Policy", policy())
+            response.headers.setdefault("Content-Security-Policy", build_content_security_policy())
         response.headers.setdefault("Referrer-Policy", "same-origin")
         return response
 
@@ -130,7 +132,7 @@ class MemoryAdmin(DeclaredLookupsMixin):
         """Django's pages and our own, all with the policy."""
         patterns = super().get_urls()
         for pattern in patterns:
-            pattern.callback = secured(pattern.callback)
+            pattern.callback = secure_view(pattern.callback)
         return patterns
 
     def get_search_results(
@@ -144,7 +146,7 @@ class MemoryAdmin(DeclaredLookupsMixin):
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
         """Count related rows without naming them: they may belong to threads that are hidden."""
         _nested, counts, lacking, protected = super().get_deleted_objects(objs, request)
-        names = [harmless(mask_of(request.user)(str(obj)))[:120] for obj in objs]
+        names = [escape_bidi_overrides(get_mask(request.user)(str(obj)))[:120] for obj in objs]
         if protected:
             told = ngettext("%d related row", "%d related rows", len(protected))
             protected = [told % len(protected)]
@@ -163,7 +165,9 @@ class ReadOnlyAdmin(MemoryAdmin):
         if not row.thread_id:
             return "–"
         address = reverse("admin:mastra_memory_thread_change", args=[quote(row.thread_id)])
-        return format_html('<a href="{}"><bdi>{}</bdi></a>', address, harmless(row.thread_id))
+        return format_html(
+            '<a href="{}"><bdi>{}</bdi></a>', address, escape_bidi_overrides(row.thread_id)
+        )
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Nobody adds."""

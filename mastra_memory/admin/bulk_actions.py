@@ -14,31 +14,33 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, exports
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
-from mastra_memory.admin.thread_filters import reviewers
+from mastra_memory.admin.thread_filters import list_reviewers
 from mastra_memory.models import ExportJob, Review, Tag, Thread
 from mastra_memory.review import reviews
 
-LIMIT = 1_000
+MAX_REVIEWED_THREADS = 1_000
 """Threads that one review action changes."""
-SHOWN = 20
-EXPORT_LIMIT = 10_000
+MAX_TITLES_SHOWN = 20
+MAX_EXPORTED_THREADS = 10_000
 
 
-def _status_action(status: str, label: Any) -> Callable[..., Any]:
+def _make_status_action(status: str, label: Any) -> Callable[..., Any]:
     @admin.action(description=_("Set status: %(status)s"), permissions=["review"])
     def act(model_admin: Any, request: HttpRequest, threads: QuerySet[Thread]) -> None:
-        ids = _ids(request, threads)
+        ids = _list_ids(request, threads)
         count = reviews.change_reviews(ids, by=request.user, status=status)
-        _tell(request, count)
+        _show_count(request, count)
 
     act.__name__ = f"status_{status}"
     act.short_description = _("Set status: %(status)s") % {"status": label}  # type: ignore[attr-defined]
     return act
 
 
-def _ids(request: HttpRequest, threads: QuerySet[Thread], limit: int = LIMIT) -> list[str]:
+def _list_ids(
+    request: HttpRequest, threads: QuerySet[Thread], limit: int = MAX_REVIEWED_THREADS
+) -> list[str]:
     ids = list(threads.order_by("-updated_at", "-pk").values_list("pk", flat=True)[: limit + 1])
     if len(ids) > limit:
         told = gettext("Only the newest %d of these conversations were taken.")
@@ -46,7 +48,7 @@ def _ids(request: HttpRequest, threads: QuerySet[Thread], limit: int = LIMIT) ->
     return ids[:limit]
 
 
-def _tell(request: HttpRequest, count: int, *, begin: bool = False) -> None:
+def _show_count(request: HttpRequest, count: int, *, begin: bool = False) -> None:
     told = ngettext("%d conversation was changed.", "%d conversations were changed.", count)
     if not begin:
         messages.success(request, told % count)
@@ -62,9 +64,9 @@ class BulkActions:
     def get_actions(self, request: HttpRequest) -> Any:
         """One action a status beside the others, in the order of a reviewer's day."""
         actions = super().get_actions(request)  # type: ignore[misc]
-        if access.may(request.user, "review_thread"):
+        if access.has_permission(request.user, "review_thread"):
             for status, label in Review.Status.choices:
-                act = _status_action(status, label)
+                act = _make_status_action(status, label)
                 name = act.__name__
                 actions[name] = (act, name, act.short_description)  # type: ignore[attr-defined]
         if "delete_selected" in actions:  # the last in the list, not the first
@@ -75,24 +77,24 @@ class BulkActions:
 
     def has_review_permission(self, request: HttpRequest) -> bool:
         """Who may review."""
-        return access.may(request.user, "review_thread")
+        return access.has_permission(request.user, "review_thread")
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         """Who may export."""
-        return access.may(request.user, "export_thread")
+        return access.has_permission(request.user, "export_thread")
 
     @admin.action(description=_("Assign to me"), permissions=["review"])
     def assign_to_me(self, request: HttpRequest, threads: QuerySet[Thread]) -> None:
         """All of them are mine now."""
-        ids = _ids(request, threads)
+        ids = _list_ids(request, threads)
         count = reviews.change_reviews(ids, by=request.user, assignee_id=request.user.pk)
-        _tell(request, count, begin=True)
+        _show_count(request, count, begin=True)
 
     @admin.action(description=_("Assign to…"), permissions=["review"])
     def assign(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
         """Ask for a person, then assign."""
         if "chosen" not in request.POST:
-            people = [(str(user.pk), user.get_username()) for user in reviewers()]
+            people = [(str(user.pk), user.get_username()) for user in list_reviewers()]
             own_first = sorted(people, key=lambda person: person[0] != str(request.user.pk))
             choices = [*own_first, ("", gettext("nobody"))]
             return self._ask(
@@ -104,10 +106,10 @@ class BulkActions:
                 choices=choices,
             )
         chosen = read_integer(request.POST["chosen"])
-        person = reviewers().filter(pk=chosen).first() if chosen is not None else None
-        ids = _ids(request, threads)
+        person = list_reviewers().filter(pk=chosen).first() if chosen is not None else None
+        ids = _list_ids(request, threads)
         assignee = person.pk if person else None
-        _tell(request, reviews.change_reviews(ids, by=request.user, assignee_id=assignee))
+        _show_count(request, reviews.change_reviews(ids, by=request.user, assignee_id=assignee))
         return None
 
     @admin.action(description=_("Add a tag…"), permissions=["review"])
@@ -118,9 +120,9 @@ class BulkActions:
             return self._ask(
                 request, threads, "tag", gettext("Add a tag…"), gettext("Tag"), known=known
             )
-        _tell(
+        _show_count(
             request,
-            reviews.add_tag(_ids(request, threads), request.POST["chosen"], by=request.user),
+            reviews.add_tag(_list_ids(request, threads), request.POST["chosen"], by=request.user),
         )
         return None
 
@@ -132,8 +134,8 @@ class BulkActions:
             return self._ask(
                 request, threads, "export", gettext("Export…"), gettext("Format"), choices=choices
             )
-        ids = _ids(request, threads, EXPORT_LIMIT)
-        return exports.start(request, ids, request.POST["chosen"])
+        ids = _list_ids(request, threads, MAX_EXPORTED_THREADS)
+        return exports.start_export(request, ids, request.POST["chosen"])
 
     def _ask(
         self,
@@ -145,9 +147,11 @@ class BulkActions:
         **more: Any,
     ) -> HttpResponse:
         """A page that shows which threads are meant and asks what is missing."""
-        mask = access.mask_of(request.user)
-        shown = [harmless(mask(str(thread)))[:120] for thread in threads[:SHOWN]]
-        count = threads.order_by().values("pk")[: EXPORT_LIMIT + 1].count()
+        mask = access.get_mask(request.user)
+        shown = [
+            escape_bidi_overrides(mask(str(thread)))[:120] for thread in threads[:MAX_TITLES_SHOWN]
+        ]
+        count = threads.order_by().values("pk")[: MAX_EXPORTED_THREADS + 1].count()
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]

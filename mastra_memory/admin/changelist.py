@@ -17,13 +17,13 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from mastra_memory.admin import access
-from mastra_memory.admin.markdown import harmless, marked
+from mastra_memory.admin.markdown import escape_bidi_overrides, render_highlights
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
 from mastra_memory.review import thread_search
 
-COUNTED = 1_000
+MAX_COUNT = 1_000
 """Lists are counted up to here; the page then says "more than"."""
 
 
@@ -32,43 +32,43 @@ class BoundedPaginator(Paginator):
 
     @cached_property
     def count(self) -> int:
-        """The number of rows, at most `COUNTED`."""
+        """The number of rows, at most `MAX_COUNT`."""
         rows: Any = self.object_list
-        return rows.order_by().values("pk")[: COUNTED + 1].count()
+        return rows.order_by().values("pk")[: MAX_COUNT + 1].count()
 
 
 TITLE_CHARACTERS = 200
 """Of a title in a list."""
 
 
-def short_title(field: str = "title") -> Left:
+def truncate_title(field: str = "title") -> Left:
     """As much of a title as masking and showing it in a list take, however long it is."""
     return Left(field, TITLE_CHARACTERS + 2 * MAX_MATCH_CHARS)
 
 
-def with_thread_title(rows: QuerySet[Any]) -> QuerySet[Any]:
+def annotate_thread_title(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Rows of threads, with the beginning of the title as `thread_title`."""
     rows = rows.defer("thread__title", "thread__metadata", "thread__title_request")
-    return rows.annotate(thread_title=short_title("thread__title"))
+    return rows.annotate(thread_title=truncate_title("thread__title"))
 
 
-def name_of(row: Any) -> str:
-    """What a row of `with_thread_title` is about: title or id of the thread, or the resource."""
+def get_owner_name(row: Any) -> str:
+    """Return the title or id of the thread of a row, or its resource id."""
     return row.thread_title or row.thread_id or row.resource_id
 
 
-class ShortenedChangeList(ChangeList):
-    """A list that reads long columns in part, as `shorten()` of its admin says."""
+class TruncatedChangeList(ChangeList):
+    """A list that reads long columns in part, as `defer_long_columns` of its admin says."""
 
     def get_results(self, request: HttpRequest) -> None:
         """Django's, on shortened rows; actions work on the whole rows."""
         model_admin: Any = self.model_admin
-        self.queryset = model_admin.shorten(self.queryset)
+        self.queryset = model_admin.defer_long_columns(self.queryset)
         super().get_results(request)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ThreadRow:
     """What the list shows beside the thread's own columns."""
 
     messages: str
@@ -79,7 +79,7 @@ class Row:
     passage_id: str
 
 
-class ThreadChangeList(ShortenedChangeList):
+class ThreadChangeList(TruncatedChangeList):
     """Django's list, with what a reviewer wants to see of each thread."""
 
     found: thread_search.Found | None = None
@@ -87,25 +87,27 @@ class ThreadChangeList(ShortenedChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """One page, and then one statement each for glances, tags and passages."""
         super().get_results(request)
-        self.counted_all = self.result_count <= COUNTED
+        self.is_count_exact = self.result_count <= MAX_COUNT
         self.by_meaning = request.GET.get("by") == "meaning" and bool(self.query)
-        self.meaning_query = _by_meaning(request) if self.query and not self.by_meaning else ""
+        self.meaning_query = (
+            _build_semantic_query(request) if self.query and not self.by_meaning else ""
+        )
         threads = list(self.result_list)
-        mask = access.mask_of(request.user)
+        mask = access.get_mask(request.user)
         glances = thread_search.glance([thread.pk for thread in threads], mask)
         self.found = getattr(request, "found_threads", None)
         passages = self._passages([thread.pk for thread in threads], mask)
         for thread in threads:
             glance = glances[thread.pk]
             hit = (self.found.messages.get(thread.pk) if self.found else None) or ""
-            thread.row = Row(
-                messages=_number(glance.messages),
+            thread.row = ThreadRow(
+                messages=_format_count(glance.messages),
                 role=glance.role,
                 preview=glance.preview,
                 passage=passages.get(hit, ""),
                 passage_id=hit,
             )
-            thread.shown_title = mask_beginning(thread.short_title, mask, TITLE_CHARACTERS)
+            thread.display_title = mask_beginning(thread.short_title, mask, TITLE_CHARACTERS)
         self.result_list = threads
 
     def _passages(self, thread_ids: list[str], mask: Any) -> dict[str, str]:
@@ -114,20 +116,20 @@ class ThreadChangeList(ShortenedChangeList):
         hits = [self.found.messages.get(pk) for pk in thread_ids]
         wanted = [hit for hit in hits if hit]
         found = thread_search.passages(wanted, self.query, mask) if wanted else {}
-        return {pk: marked(passage) for pk, passage in found.items()}
+        return {pk: render_highlights(passage) for pk, passage in found.items()}
 
 
-def _by_meaning(request: HttpRequest) -> str:
+def _build_semantic_query(request: HttpRequest) -> str:
     """The same search, by meaning."""
     kept = [(name, value) for name, value in request.GET.items() if value and name != "p"]
     return urlencode({**dict(kept), "by": "meaning"})
 
 
-def _number(count: int) -> str:
+def _format_count(count: int) -> str:
     return f"{count}+" if count >= thread_search.COUNT_LIMIT else str(count)
 
 
-def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
+def search_threads(request: HttpRequest, threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
     """The threads found; the hits stay with the request for the page to show."""
     by_meaning = request.GET.get("by") == "meaning"
     if access.refuse_masked_search(request, words):
@@ -136,7 +138,7 @@ def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> Query
         if by_meaning:
             found = thread_search.find_by_meaning(threads, words)
         else:
-            found = thread_search.find_by_words(threads, words, access.mask_of(request.user))
+            found = thread_search.find_by_words(threads, words, access.get_mask(request.user))
     except MastraMemoryError as error:
         messages.error(request, str(error))
         return threads.none()
@@ -148,16 +150,18 @@ def search(request: HttpRequest, threads: QuerySet[Thread], words: str) -> Query
     return threads.order_by(nearest)
 
 
-def masked(request: HttpRequest, threads: QuerySet[Thread]) -> QuerySet[Thread]:
+def mask_titles(request: HttpRequest, threads: QuerySet[Thread]) -> QuerySet[Thread]:
     """The same threads, their titles as this reader may see them: Django's autocompletion shows
     every row as it calls itself.
     """
-    mask = access.mask_of(request.user)
+    mask = access.get_mask(request.user)
 
     class Masked(ModelIterable):
         def __iter__(self) -> Iterator[Thread]:
             for thread in super().__iter__():
-                thread.title = harmless(mask_beginning(thread.title, mask, TITLE_CHARACTERS))
+                thread.title = escape_bidi_overrides(
+                    mask_beginning(thread.title, mask, TITLE_CHARACTERS)
+                )
                 yield thread
 
     threads = threads.all()
@@ -165,7 +169,7 @@ def masked(request: HttpRequest, threads: QuerySet[Thread]) -> QuerySet[Thread]:
     return threads
 
 
-def tag_list(names: list[str]) -> SafeString:
+def render_tag_links(names: list[str]) -> SafeString:
     """Tags as links to all threads that carry them."""
     cells = ((urlencode({"tag": name}), name) for name in names)
     return format_html_join(" ", '<a class="mm-tag" href="?{}">{}</a>', cells)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-ROW, STEP, WIDTH = 30, 22, 320
+ROW_HEIGHT, INDENT, TREE_WIDTH = 30, 22, 320
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TreeNode:
     """A thread in the tree, where it is drawn."""
 
     id: str
@@ -25,7 +25,7 @@ class Node:
 class Tree:
     """A picture of nodes."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[TreeNode]
     width: int
     height: int
     more: int
@@ -34,16 +34,16 @@ class Tree:
 
 def draw_tree(ordered: Sequence[tuple[str, str, int, bool]], current: str, more: int) -> Tree:
     """Draw (id, title, depth, gone) as they come from walking the tree depth first."""
-    nodes: list[Node] = []
+    nodes: list[TreeNode] = []
     open_at: dict[int, int] = {}
     for place, (pk, title, depth, gone) in enumerate(ordered):
-        x, y = 10 + depth * STEP, ROW // 2 + place * ROW
+        x, y = 10 + depth * INDENT, ROW_HEIGHT // 2 + place * ROW_HEIGHT
         branch = ""
         if depth > 0 and depth - 1 in open_at:
-            branch = f"M{x - STEP} {open_at[depth - 1] + 6} V{y} H{x - 6}"
-        nodes.append(Node(pk, title, x, y, pk == current, gone, branch))
+            branch = f"M{x - INDENT} {open_at[depth - 1] + 6} V{y} H{x - 6}"
+        nodes.append(TreeNode(pk, title, x, y, pk == current, gone, branch))
         open_at[depth] = y
-    return Tree(nodes, WIDTH, max(ROW, ROW * len(nodes)), more)
+    return Tree(nodes, TREE_WIDTH, max(ROW_HEIGHT, ROW_HEIGHT * len(nodes)), more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,9 @@ class Chart:
     """What stands beneath, at the beginning, in the middle and at the end."""
 
 
-def columns(values: Sequence[tuple[str, float]], *, width: int = 640, height: int = 140) -> Chart:
+def draw_column_chart(
+    values: Sequence[tuple[str, float]], *, width: int = 640, height: int = 140
+) -> Chart:
     """Upright bars, one a day or so."""
     top = max((value for _label, value in values), default=0) or 1
     step = width / max(len(values), 1)
@@ -80,7 +82,7 @@ def columns(values: Sequence[tuple[str, float]], *, width: int = 640, height: in
         Bar(
             label,
             value,
-            _number(value),
+            _format_number(value),
             round(place * step + 1, 1),
             round(height - height * value / top, 1),
             round(max(step - 2, 1), 1),
@@ -89,10 +91,10 @@ def columns(values: Sequence[tuple[str, float]], *, width: int = 640, height: in
         for place, (label, value) in enumerate(values)
     ]
     named = [values[place][0] for place in (0, len(values) // 2, -1)] if values else []
-    return Chart(bars, width, height, _number(top), named)
+    return Chart(bars, width, height, _format_number(top), named)
 
 
-def rows(
+def draw_bar_chart(
     values: Sequence[tuple[str, float, str]], *, top: float | None = None, width: int = 100
 ) -> Chart:
     """Lying bars: label, value, and how the value is written."""
@@ -101,8 +103,8 @@ def rows(
         Bar(label, value, shown, 0, 0, round(width * value / most, 1), 18)
         for label, value, shown in values
     ]
-    return Chart(bars, width, 18, _number(most))
+    return Chart(bars, width, 18, _format_number(most))
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:g}" if value < 10_000 else f"{value / 1000:.0f}k"

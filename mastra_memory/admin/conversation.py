@@ -11,22 +11,22 @@ from django.urls import reverse
 
 from mastra_memory import conf
 from mastra_memory.admin import access, timeline
-from mastra_memory.admin.base import static_root
+from mastra_memory.admin.base import get_static_root
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.admin.timeline import Entry, Lens
+from mastra_memory.admin.timeline import TimelineEntry, ViewerOptions
 from mastra_memory.models import Message, ReviewNote, Thread
 from mastra_memory.review import conversation_pages, notes
 from mastra_memory.review.conversation_pages import Page
 
 
-def address(thread_id: str, **query: str) -> str:
+def conversation_url(thread_id: str, **query: str) -> str:
     """The page of a thread."""
     path = reverse("admin:mastra_memory_thread_change", args=[quote(thread_id)])
     given = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def text_address(thread_id: str, what: str, key: int | str) -> str:
+def text_url(thread_id: str, what: str, key: int | str) -> str:
     """Return the address of a text of this thread as plain text.
 
     `key` is the sequence of a message, the key of a working memory or an observational record,
@@ -36,7 +36,7 @@ def text_address(thread_id: str, what: str, key: int | str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Jump:
+class JumpLink:
     """A place in the conversation that the page can take one to."""
 
     kind: str
@@ -48,19 +48,19 @@ class Jump:
 class Timeline:
     """The messages on the page, and the ways out of it."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[TimelineEntry]
     earlier: str
     """Address of what comes before; empty at the beginning."""
     later: str
     newest: str
     oldest: str
-    jumps: Sequence[Jump]
+    jumps: Sequence[JumpLink]
     find: str
     found: int
     newest_message: Message | None
 
 
-def read(
+def load_timeline(
     request: HttpRequest,
     thread: Thread,
     all_notes: Sequence[ReviewNote],
@@ -72,48 +72,52 @@ def read(
     asked = request.GET
     find = asked.get("find", "").strip()
     read_up_to = notes.read_up_to(thread.pk, request.user)
-    matching = _matching(request, thread.pk, find)
+    matching = _list_matches(request, thread.pk, find)
     at = asked.get("at", "") or (matching[-1] if matching else "")
-    page = _page(thread.pk, at, asked.get("before", ""), asked.get("after", ""), asked.get("from"))
-    lens = Lens(
-        mask=access.mask_of(request.user),
+    page = _load_page(
+        thread.pk, at, asked.get("before", ""), asked.get("after", ""), asked.get("from")
+    )
+    viewer = ViewerOptions(
+        mask=access.get_mask(request.user),
         budget=budget,
         notes=all_notes,
         target=at,
         read_up_to=read_up_to,
         matching=frozenset(matching),
-        shown_paths=(static_root(),),
+        shown_paths=(get_static_root(),),
     )
-    entries = timeline.entries(page.messages, lens)
-    first, last = _ends(page)
+    entries = timeline.build_entries(page.messages, viewer)
+    first, last = _get_end_ids(page)
     keep = {"find": find}
     part = "part" in asked
     return Timeline(
         entries=entries,
-        earlier=_link(thread, page.has_earlier and not (part and "after" in asked), before=first)
+        earlier=_page_link(
+            thread, page.has_earlier and not (part and "after" in asked), before=first
+        )
         if first
         else "",
-        later=_link(thread, page.has_later and not (part and "before" in asked), after=last)
+        later=_page_link(thread, page.has_later and not (part and "before" in asked), after=last)
         if last
         else "",
-        newest=address(thread.pk, **keep),
-        oldest=address(thread.pk, **{**keep, "from": "start"}),
-        jumps=_jumps(thread, at, read_up_to, all_notes, matching, find),
+        newest=conversation_url(thread.pk, **keep),
+        oldest=conversation_url(thread.pk, **{**keep, "from": "start"}),
+        jumps=_build_jumps(thread, at, read_up_to, all_notes, matching, find),
         find=find,
         found=len(matching),
         newest_message=page.messages[-1] if page.messages and not page.has_later else None,
     )
 
 
-def _link(thread: Thread, wanted: bool, **query: str) -> str:
-    return address(thread.pk, **query) if wanted else ""
+def _page_link(thread: Thread, wanted: bool, **query: str) -> str:
+    return conversation_url(thread.pk, **query) if wanted else ""
 
 
-def _ends(page: Page) -> tuple[str, str]:
+def _get_end_ids(page: Page) -> tuple[str, str]:
     return (page.messages[0].pk, page.messages[-1].pk) if page.messages else ("", "")
 
 
-def _page(thread_id: str, at: str, before: str, after: str, start: str | None) -> Page:
+def _load_page(thread_id: str, at: str, before: str, after: str, start: str | None) -> Page:
     if before and (message := conversation_pages.find_message(thread_id, before)):
         return conversation_pages.page_before(message)
     if after and (message := conversation_pages.find_message(thread_id, after)):
@@ -125,27 +129,27 @@ def _page(thread_id: str, at: str, before: str, after: str, start: str | None) -
     return conversation_pages.newest_page(thread_id)
 
 
-def _matching(request: HttpRequest, thread_id: str, find: str) -> list[str]:
+def _list_matches(request: HttpRequest, thread_id: str, find: str) -> list[str]:
     if not find or access.refuse_masked_search(request, find):
         return []
-    mask = access.mask_of(request.user)
+    mask = access.get_mask(request.user)
     return conversation_pages.list_matching(
         thread_id, find, conf.app_settings().SEARCH_LANGUAGE, mask
     )
 
 
-def _jumps(
+def _build_jumps(
     thread: Thread,
     at: str,
     read_up_to: Any,
     all_notes: Sequence[ReviewNote],
     matching: Sequence[str],
     find: str,
-) -> list[Jump]:
+) -> list[JumpLink]:
     jumps = []
     unread = conversation_pages.find_unread(thread.pk, read_up_to) if read_up_to else None
     if unread:
-        jumps.append(Jump("unread", 0, address(thread.pk, at=unread)))
+        jumps.append(JumpLink("unread", 0, conversation_url(thread.pk, at=unread)))
     noted = conversation_pages.list_noted(thread.pk) if any(n.message_id for n in all_notes) else []
     for kind, ids in (
         ("note", noted),
@@ -153,25 +157,29 @@ def _jumps(
         ("match", matching),
     ):
         if ids:
-            jumps.append(Jump(kind, len(ids), address(thread.pk, at=_next(ids, at), find=find)))
+            jumps.append(
+                JumpLink(
+                    kind, len(ids), conversation_url(thread.pk, at=_next_id(ids, at), find=find)
+                )
+            )
     return jumps
 
 
-def _next(ids: Sequence[str], at: str) -> str:
+def _next_id(ids: Sequence[str], at: str) -> str:
     """The one after the message one is at, round to the beginning."""
     if at in ids:
         return ids[(list(ids).index(at) + 1) % len(ids)]
     return ids[0]
 
 
-PRINTED = 1_000
+MAX_PRINTED_MESSAGES = 1_000
 """Messages that go on paper."""
 
 
-def whole(request: HttpRequest, thread: Thread) -> dict[str, Any]:
+def load_printed_conversation(request: HttpRequest, thread: Thread) -> dict[str, Any]:
     """The conversation from its beginning, as far as it is printed."""
-    page = conversation_pages.oldest_page(thread.pk, size=PRINTED)
+    page = conversation_pages.oldest_page(thread.pk, size=MAX_PRINTED_MESSAGES)
     # Paper has no second page to load, so it may hold more than a page on the screen.
     budget = RenderBudget(seconds=5.0, characters=4_000_000, blocks=10_000)
-    lens = Lens(mask=access.mask_of(request.user), budget=budget)
-    return {"entries": timeline.entries(page.messages, lens), "cut": page.has_later}
+    viewer = ViewerOptions(mask=access.get_mask(request.user), budget=budget)
+    return {"entries": timeline.build_entries(page.messages, viewer), "cut": page.has_later}

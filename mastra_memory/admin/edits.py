@@ -16,7 +16,7 @@ from mastra_memory.models import Message, MessageEmbedding, Thread, ThreadChange
 from mastra_memory.review import conversation_pages, history
 from mastra_memory.review.history import Change
 
-Kind = ThreadChange.Kind
+ChangeKind = ThreadChange.Kind
 
 
 def fingerprint(value: Any) -> str:
@@ -24,11 +24,11 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(json_text.dumps(value).encode()).hexdigest()[:24]
 
 
-def _held(thread_id: str) -> Thread:
+def _lock_thread(thread_id: str) -> Thread:
     return Thread.objects.select_for_update().get(pk=thread_id)
 
 
-def _check(value: Any, was: str) -> None:
+def _check_unchanged(value: Any, was: str) -> None:
     if fingerprint(value) != was:
         raise StaleData(_("Somebody else changed this meanwhile. Nothing was saved."))
 
@@ -37,28 +37,30 @@ def _check(value: Any, was: str) -> None:
 @transaction.atomic
 def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
     """Give the thread a title. Raises `StaleData` unless it has the fingerprint `was`."""
-    old = _held(thread_id).title
-    _check(old, was)
+    old = _lock_thread(thread_id).title
+    _check_unchanged(old, was)
     title = " ".join(json_text.clean_text(title).split())
     if title != old:
         Memory().update_thread(thread_id, title=title)
-        history.record(by, Change(thread_id=thread_id, kind=Kind.TITLE, before=old, after=title))
+        history.record(
+            by, Change(thread_id=thread_id, kind=ChangeKind.TITLE, before=old, after=title)
+        )
 
 
 @retry_conflicts
 @transaction.atomic
 def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by: Any) -> None:
     """Replace the metadata. Raises `StaleData` unless it has the fingerprint `was`."""
-    old = _held(thread_id).metadata
-    _check(old, was)
+    old = _lock_thread(thread_id).metadata
+    _check_unchanged(old, was)
     if metadata != old:
         Memory().update_thread(thread_id, metadata=metadata, replace_metadata=True)
         after = Thread.objects.get(pk=thread_id).metadata  # reserved keys stay
-        kind = Kind.METADATA
+        kind = ChangeKind.METADATA
         history.record(by, Change(thread_id=thread_id, kind=kind, before=old, after=after))
 
 
-def read_metadata(text: str) -> dict[str, Any]:
+def parse_metadata(text: str) -> dict[str, Any]:
     """The object that the text says in JSON. Raises `InvalidInput` naming line and column."""
     try:
         value = json_text.loads(text or "{}")
@@ -80,19 +82,19 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     Raises `StaleData` unless its content has the fingerprint `was`, `InvalidInput` for an empty
     text where there is nothing else.
     """
-    _held(message.thread_id)
+    _lock_thread(message.thread_id)
     current = Message.objects.get(pk=message.pk)
-    _check(current.content, was)
+    _check_unchanged(current.content, was)
     if text == part_types.get_editable_text(current.content):
         return
     content = part_types.replace_text(current.content, json_text.clean_text(text))
-    _memory_of(message.thread_id).update_messages([{"id": message.pk, "content": content}])
+    _get_memory(message.thread_id).update_messages([{"id": message.pk, "content": content}])
     changed = Message.objects.get(pk=message.pk)
     history.record(
         by,
         Change(
             thread_id=message.thread_id,
-            kind=Kind.MESSAGE,
+            kind=ChangeKind.MESSAGE,
             message_id=message.pk,
             before=current.content,
             after=changed.content,
@@ -104,18 +106,18 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
 @transaction.atomic
 def delete_messages(thread_id: str, message_ids: Sequence[str], *, by: Any) -> int:
     """Delete messages of this thread; how many there were."""
-    _held(thread_id)
+    _lock_thread(thread_id)
     messages = Message.objects.filter(thread_id=thread_id, pk__in=message_ids)
-    kept = [_whole(message) for message in messages.order_by("created_at", "sequence")]
+    kept = [_message_as_dict(message) for message in messages.order_by("created_at", "sequence")]
     if kept:
         Memory().delete_messages([message["id"] for message in kept])
-        kind, first = Kind.MESSAGES_DELETED, kept[0]["id"] if len(kept) == 1 else None
+        kind, first = ChangeKind.MESSAGES_DELETED, kept[0]["id"] if len(kept) == 1 else None
         change = Change(thread_id=thread_id, kind=kind, before=kept, message_id=first)
         history.record(by, change)
     return len(kept)
 
 
-def _whole(message: Message) -> dict[str, Any]:
+def _message_as_dict(message: Message) -> dict[str, Any]:
     """All that is needed to save the message again."""
     return {
         "id": message.pk,
@@ -128,27 +130,27 @@ def _whole(message: Message) -> dict[str, Any]:
 
 @retry_conflicts
 @transaction.atomic
-def undo(thread_id: str, *, by: Any) -> ThreadChange | None:
+def undo_last_change(thread_id: str, *, by: Any) -> ThreadChange | None:
     """Take the newest edit back; None when there is none.
 
     Raises `StaleData` when what it changed was changed again since.
     """
-    thread = _held(thread_id)
+    thread = _lock_thread(thread_id)
     change = history.find_undoable(thread_id)
     if change is None:
         return None
     match change.kind:
-        case Kind.TITLE:
-            _check(thread.title, fingerprint(change.after))
+        case ChangeKind.TITLE:
+            _check_unchanged(thread.title, fingerprint(change.after))
             Memory().update_thread(thread_id, title=change.before)
-        case Kind.METADATA:
-            _check(thread.metadata, fingerprint(change.after))
+        case ChangeKind.METADATA:
+            _check_unchanged(thread.metadata, fingerprint(change.after))
             before = change.before or {}
             Memory().update_thread(thread_id, metadata=before, replace_metadata=True)
-        case Kind.MESSAGE:
+        case ChangeKind.MESSAGE:
             _restore_message(thread, change)
-        case Kind.MESSAGES_DELETED:
-            _save_again(thread, change.before or [])
+        case ChangeKind.MESSAGES_DELETED:
+            _restore_deleted_messages(thread, change.before or [])
     history.mark_undone(change, by)
     return change
 
@@ -157,23 +159,23 @@ def _restore_message(thread: Thread, change: ThreadChange) -> None:
     message = Message.objects.filter(pk=change.message_id, thread=thread).first()
     if message is None:
         raise StaleData(_("The message was deleted since."))
-    _check(message.content, fingerprint(change.after))
-    _memory_of(thread.pk).update_messages([{"id": message.pk, "content": change.before}])
+    _check_unchanged(message.content, fingerprint(change.after))
+    _get_memory(thread.pk).update_messages([{"id": message.pk, "content": change.before}])
 
 
-def _save_again(thread: Thread, messages: Sequence[Mapping[str, Any]]) -> None:
+def _restore_deleted_messages(thread: Thread, messages: Sequence[Mapping[str, Any]]) -> None:
     """Bring deleted messages back; those with traces of working memory are not embedded again."""
     owner = {"threadId": thread.pk, "resourceId": thread.resource_id}
     plain = [
         m for m in messages if normalization.strip_working_memory(m["content"]) == m["content"]
     ]
     traced = [message for message in messages if message not in plain]
-    memory = _memory_of(thread.pk)
+    memory = _get_memory(thread.pk)
     memory.save_messages([{**message, **owner} for message in plain])
     memory.persist_messages([{**message, **owner} for message in traced])
 
 
-def _memory_of(thread_id: str) -> Memory:
+def _get_memory(thread_id: str) -> Memory:
     """A memory that embeds what changes, if the thread is found by meaning at all."""
     embedded = MessageEmbedding.objects.filter(thread_id=thread_id).exists()
     return Memory(options={"semanticRecall": True} if embedded else None)
@@ -181,7 +183,7 @@ def _memory_of(thread_id: str) -> Memory:
 
 @retry_conflicts
 @transaction.atomic
-def clone(thread: Thread, *, by: Any, up_to: Message | None = None, title: str = "") -> str:
+def clone_thread(thread: Thread, *, by: Any, up_to: Message | None = None, title: str = "") -> str:
     """Copy the thread, or its part up to a message; the id of the copy."""
     choices: dict[str, Any] = {"title": title}
     if up_to is not None:
@@ -191,23 +193,23 @@ def clone(thread: Thread, *, by: Any, up_to: Message | None = None, title: str =
         by,
         Change(
             thread_id=thread.pk,
-            kind=Kind.CLONE,
+            kind=ChangeKind.CLONE,
             after=made.id,
             message_id=up_to.pk if up_to else None,
         ),
-        Change(thread_id=made.id, kind=Kind.CLONE, before=thread.pk, after=made.id),
+        Change(thread_id=made.id, kind=ChangeKind.CLONE, before=thread.pk, after=made.id),
     )
     return made.id
 
 
 @retry_conflicts
 @transaction.atomic
-def transfer(thread: Thread, resource_id: str, *, by: Any) -> None:
+def transfer_thread(thread: Thread, resource_id: str, *, by: Any) -> None:
     """Give the thread to another resource."""
-    old = _held(thread.pk).resource_id
+    old = _lock_thread(thread.pk).resource_id
     new = Memory().transfer_thread(thread.pk, resource_id.strip()).resource_id
     if new != old:
-        kind = Kind.TRANSFER
+        kind = ChangeKind.TRANSFER
         history.record(by, Change(thread_id=thread.pk, kind=kind, before=old, after=new))
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from mastra_memory.admin import access
 from mastra_memory.admin.base import ReadOnlyAdmin
 from mastra_memory.admin.changelist import BoundedPaginator
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.memory import Memory
 from mastra_memory.models import EmbeddingRequest
 
@@ -76,11 +76,11 @@ class EmbeddingRequestAdmin(ReadOnlyAdmin):
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """The columns, errors masked for this reader: a provider may quote what it was sent."""
-        mask = access.mask_of(request.user)
+        mask = access.get_mask(request.user)
 
         @admin.display(description=_("last error"))
         def fault(row: EmbeddingRequest) -> str:
-            return harmless(mask(row.error))[:300]
+            return escape_bidi_overrides(mask(row.error))[:300]
 
         return ["message_id", "thread_link", "model", "attempts", fault, "due_at", "failed_at"]
 
@@ -88,7 +88,7 @@ class EmbeddingRequestAdmin(ReadOnlyAdmin):
         """Mask the error for this reader; the row is never saved here."""
         row = super().get_object(request, object_id, from_field)
         if row is not None:
-            row.error = harmless(access.mask_of(request.user)(row.error))
+            row.error = escape_bidi_overrides(access.get_mask(request.user)(row.error))
         return row
 
     @admin.display(description=_("last error"))
@@ -98,7 +98,7 @@ class EmbeddingRequestAdmin(ReadOnlyAdmin):
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         """Whoever may change requests may have them tried again."""
-        return access.may(request.user, "change_embeddingrequest")
+        return access.has_permission(request.user, "change_embeddingrequest")
 
     @admin.action(description=_("Try again"), permissions=["retry"])
     def retry(self, request: HttpRequest, queryset: QuerySet[EmbeddingRequest]) -> None:

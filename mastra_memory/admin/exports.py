@@ -15,15 +15,15 @@ from mastra_memory.memory import Memory
 from mastra_memory.models import ExportJob
 from mastra_memory.review import exports
 
-NEWEST = 20
+MAX_JOBS_SHOWN = 20
 
 
-def start(request: HttpRequest, thread_ids: list[str], chosen: str) -> HttpResponseBase:
+def start_export(request: HttpRequest, thread_ids: list[str], chosen: str) -> HttpResponseBase:
     """Make a small export at once; leave a large one to the background.
 
     The threads must be ones that this person may see.
     """
-    if not access.may(request.user, "export_thread"):
+    if not access.has_permission(request.user, "export_thread"):
         raise PermissionDenied
     if chosen not in ExportJob.Format.values:
         raise Http404
@@ -32,17 +32,17 @@ def start(request: HttpRequest, thread_ids: list[str], chosen: str) -> HttpRespo
         owner=owner,
         format=chosen,
         thread_ids=thread_ids,
-        masked=not access.may(request.user, "view_personal_data"),
+        masked=not access.has_permission(request.user, "view_personal_data"),
     )
     if exports.is_small(job):
         exports.run(job.pk)
-        return _file(ExportJob.objects.get(pk=job.pk))
+        return _file_response(ExportJob.objects.get(pk=job.pk))
     Memory().start_export(job.pk)
     messages.info(request, _("The export is being made. It will be here when it is done."))
     return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
 
 
-def begin_again(request: HttpRequest) -> HttpResponseRedirect:
+def restart_export(request: HttpRequest) -> HttpResponseRedirect:
     """Once more for one's own export that failed, or that nobody seems to work on."""
     chosen = read_integer(request.POST.get("job"))
     mine = ExportJob.objects.filter(owner_id=request.user.pk).exclude(state=ExportJob.State.DONE)
@@ -51,21 +51,21 @@ def begin_again(request: HttpRequest) -> HttpResponseRedirect:
     return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
 
 
-def context(request: HttpRequest) -> dict[str, Any]:
+def list_exports(request: HttpRequest) -> dict[str, Any]:
     """One's own newest exports."""
     jobs = ExportJob.objects.filter(owner_id=request.user.pk).defer("content").order_by("-pk")
-    newest = list(jobs.filter(created_at__gt=timezone.now() - exports.KEPT)[:NEWEST])
+    newest = list(jobs.filter(created_at__gt=timezone.now() - exports.KEPT)[:MAX_JOBS_SHOWN])
     running = any(job.state in ("waiting", "running") for job in newest)
     return {"jobs": newest, "running": running, "kept_days": exports.KEPT.days}
 
 
-def download(request: HttpRequest, pk: int) -> HttpResponseBase:
+def download_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """One's own finished file, unless it holds more than one may see by now."""
     done = ExportJob.objects.filter(pk=pk, owner_id=request.user.pk, state=ExportJob.State.DONE)
     job = done.filter(created_at__gt=timezone.now() - exports.KEPT).first()
     if job is None:
         raise Http404
-    if not job.masked and not access.may(request.user, "view_personal_data"):
+    if not job.masked and not access.has_permission(request.user, "view_personal_data"):
         raise PermissionDenied
     there = access.visible_threads(request).filter(pk__in=job.thread_ids).count()
     known = access.all_threads().filter(pk__in=job.thread_ids).count()
@@ -75,10 +75,10 @@ def download(request: HttpRequest, pk: int) -> HttpResponseBase:
         job.delete()
         messages.error(request, _("A conversation in it was deleted since: export once more."))
         return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
-    return _file(job)
+    return _file_response(job)
 
 
-def _file(job: ExportJob) -> HttpResponse:
+def _file_response(job: ExportJob) -> HttpResponse:
     data, name, mime_type = exports.file_of(job)
     response = HttpResponse(data, mime_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'

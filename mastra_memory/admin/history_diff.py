@@ -6,62 +6,66 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.admin.working_memory_panel import Line, difference
+from mastra_memory.admin.working_memory_panel import DiffLine, diff_texts
 from mastra_memory.content import part_types
 from mastra_memory.content.redaction import Mask, keep_text, mask_beginning
 from mastra_memory.models import Review, ThreadChange
 from mastra_memory.review import history
 
-LINES = 40
-LONGEST_SIDE = 9_000
+MAX_LINES = 40
+MAX_SIDE_CHARACTERS = 9_000
 MAX_MESSAGES = 200
 """Messages of one deletion that are shown."""
 REVIEW_FIELDS = {"status", "priority", "assignee_id", "tag"}
 
 
-def lines_of(
+def diff_change(
     change: ThreadChange, mask: Mask, names: Mapping[int, str], budget: RenderBudget
-) -> Sequence[Line]:
-    """Removed and added lines, masked for this reader; `names` are those of `people_in`."""
+) -> Sequence[DiffLine]:
+    """Return removed and added lines, masked for the user.
+
+    `names` maps the ids from `collect_assignee_ids` to user names.
+    """
     if budget.seconds <= 0 or budget.is_spent:
-        return [Line("same", _("This page holds too much to compare this."))]
+        return [DiffLine("same", _("This page holds too much to compare this."))]
     if history.TOO_LONG in (change.before, change.after):
-        return [Line("same", _("Too long to compare."))]
-    sides = [_text(value, mask, names, budget) for value in (change.before, change.after)]
-    before, after = (side[:LONGEST_SIDE] for side in sides)
-    lines = difference(before, after, keep_text, budget)
-    if len(lines) <= LINES:
+        return [DiffLine("same", _("Too long to compare."))]
+    sides = [_side_as_text(value, mask, names, budget) for value in (change.before, change.after)]
+    before, after = (side[:MAX_SIDE_CHARACTERS] for side in sides)
+    lines = diff_texts(before, after, keep_text, budget)
+    if len(lines) <= MAX_LINES:
         return lines
-    return [*lines[:LINES], Line("skip", "⋯")]
+    return [*lines[:MAX_LINES], DiffLine("skip", "⋯")]
 
 
-def people_in(changes: Iterable[ThreadChange]) -> set[int]:
+def collect_assignee_ids(changes: Iterable[ThreadChange]) -> set[int]:
     """Keys of the users whom reviews were assigned to or taken from."""
     sides = [side for change in changes for side in (change.before, change.after)]
     assigned = [side.get("assignee_id") for side in sides if isinstance(side, dict)]
     return {pk for pk in assigned if isinstance(pk, int)}
 
 
-def _text(value: Any, mask: Mask, names: Mapping[int, str], budget: RenderBudget) -> str:
+def _side_as_text(value: Any, mask: Mask, names: Mapping[int, str], budget: RenderBudget) -> str:
     """What a person would call one side of a change."""
     if isinstance(value, dict) and value and value.keys() <= REVIEW_FIELDS:
-        return "\n".join(_review(name, part, names) for name, part in value.items())
+        return "\n".join(_review_field_as_text(name, part, names) for name, part in value.items())
     if _is_content(value):
-        return _content(value, mask, budget)
+        return _content_as_text(value, mask, budget)
     if isinstance(value, list) and value and all(_is_message(part) for part in value):
         shown = value[:MAX_MESSAGES]
         return "\n".join(
-            f"{part.get('role', '')}: {_content(part['content'], mask, budget)}" for part in shown
+            f"{part.get('role', '')}: {_content_as_text(part['content'], mask, budget)}"
+            for part in shown
         )
     return budget.json(value, mask)[0]
 
 
-def _content(content: Any, mask: Mask, budget: RenderBudget) -> str:
-    text = mask_beginning(part_types.get_editable_text(content), mask, LONGEST_SIDE)
+def _content_as_text(content: Any, mask: Mask, budget: RenderBudget) -> str:
+    text = mask_beginning(part_types.get_editable_text(content), mask, MAX_SIDE_CHARACTERS)
     return text or budget.json(content, mask)[0]
 
 
-def _review(name: str, value: Any, names: Mapping[int, str]) -> str:
+def _review_field_as_text(name: str, value: Any, names: Mapping[int, str]) -> str:
     match name:
         case "status":
             label, shown = _("status"), dict(Review.Status.choices).get(value, value)

@@ -16,25 +16,25 @@ from markdown_it.rules_inline import StateInline
 
 MAX_TOKENS = 20_000
 """Blocks and cells of one text; a table of 5 kB can ask for 65,000 cells."""
-CHECK_EVERY = 20
+RULES_PER_CHECK = 20
 """Rules that run between two looks at the clock."""
-TAGS = {
+ALLOWED_TAGS = {
     "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6",
     "hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead",
     "tr", "ul",
 }  # fmt: skip
-ATTRIBUTES = {
+ALLOWED_ATTRIBUTES = {
     "a": {"href", "title"},
     "code": {"class"},
     "ol": {"start"},
 }
-_OVERRIDES = {ord(char): f"[U+{ord(char):04X}]" for char in "\u202a\u202b\u202d\u202e\x00"}
-_CLASS = re.compile(r"[a-z][a-z0-9-]{0,20}")
+_BIDI_OVERRIDES = {ord(char): f"[U+{ord(char):04X}]" for char in "\u202a\u202b\u202d\u202e\x00"}
+_LANGUAGE_CLASS = re.compile(r"[a-z][a-z0-9-]{0,20}")
 
 
-def harmless(text: str) -> str:
+def escape_bidi_overrides(text: str) -> str:
     """The text with characters that turn the writing direction around made visible."""
-    return text.translate(_OVERRIDES)
+    return text.translate(_BIDI_OVERRIDES)
 
 
 class TooComplex(Exception):
@@ -50,11 +50,11 @@ class _Clock:
 
     def check(self) -> None:
         self.calls += 1
-        if self.calls % CHECK_EVERY == 0 and thread_time() > self.end:
+        if self.calls % RULES_PER_CHECK == 0 and thread_time() > self.end:
             raise TooComplex
 
 
-def render(text: str, *, seconds: float) -> SafeString:
+def render_markdown(text: str, *, seconds: float) -> SafeString:
     """Render Markdown as HTML that holds no script, style, frame, form, image or odd link.
 
     Code is not highlighted: the time that lexers need cannot be bounded.
@@ -63,20 +63,22 @@ def render(text: str, *, seconds: float) -> SafeString:
         TooComplex: The text needs more processor time than `seconds`, or has too many blocks.
             Some inputs take time that grows with the square of their length.
     """
-    return _clean(_parser().render(harmless(text), {"clock": _Clock(seconds)}))
+    return _clean(_make_parser().render(escape_bidi_overrides(text), {"clock": _Clock(seconds)}))
 
 
-def marked(passage: str) -> SafeString:
+def render_highlights(passage: str) -> SafeString:
     """A passage with `<mark>` around found words; every other tag is dropped."""
-    return mark_safe(nh3.clean(harmless(passage), tags={"mark"}))  # cleaned on this line
+    return mark_safe(
+        nh3.clean(escape_bidi_overrides(passage), tags={"mark"})
+    )  # cleaned on this line
 
 
 def _clean(html: str) -> SafeString:
     cleaned = nh3.clean(
         html,
-        tags=TAGS,
-        attributes=ATTRIBUTES,
-        attribute_filter=_kept,
+        tags=ALLOWED_TAGS,
+        attributes=ALLOWED_ATTRIBUTES,
+        attribute_filter=_filter_attribute,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
         set_tag_attribute_values={"a": {"target": "_blank"}},
@@ -84,10 +86,10 @@ def _clean(html: str) -> SafeString:
     return mark_safe(cleaned)  # cleaned on the line before
 
 
-def _kept(tag: str, name: str, value: str) -> str | None:
+def _filter_attribute(tag: str, name: str, value: str) -> str | None:
     """Only the class that names a language; only absolute links."""
     if name == "class":
-        names = [word for word in value.split() if _CLASS.fullmatch(word)]
+        names = [word for word in value.split() if _LANGUAGE_CLASS.fullmatch(word)]
         return " ".join(names) or None
     if name == "href" and not value.lower().startswith(("http://", "https://", "mailto:")):
         return None
@@ -95,18 +97,18 @@ def _kept(tag: str, name: str, value: str) -> str | None:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _make_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
     parser.enable(["table", "strikethrough"])
     parser.add_render_rule("image", _image_as_link)
     # These rules match nothing. The parser tries them at every block and every character.
-    parser.block.ruler.before("table", "clock", _check_block, {"alt": _EVERYWHERE})
+    parser.block.ruler.before("table", "clock", _check_block, {"alt": _BLOCK_PARENTS})
     parser.inline.ruler.before("text", "clock", _check_inline)
     parser.core.ruler.after("block", "count", _check_count)
     return parser
 
 
-_EVERYWHERE = ["paragraph", "reference", "blockquote", "list"]
+_BLOCK_PARENTS = ["paragraph", "reference", "blockquote", "list"]
 
 
 def _check_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -19,25 +19,25 @@ MAX_EDITED_CHARACTERS = 500_000
 """A longer text is not put into a form; Django refuses to read one of 2.5 MB anyway."""
 
 
-def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, Any] | None:
+def handle_edit(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, Any] | None:
     """Save, and give the message to go back to (or nothing); else what the page is to show.
 
     Raises `PermissionDenied` for a text that is too long to edit.
 
     None for a text that is masked for this person: saving it would write the mask over the data.
     """
-    message = _message(request, thread, what)
-    shown = _current(thread, message, what)
+    message = _find_edited_message(request, thread, what)
+    shown = _get_text(thread, message, what)
     if len(shown) > MAX_EDITED_CHARACTERS:
         raise PermissionDenied(_("This text is too long to be edited here."))
-    if access.mask_of(request.user)(shown) != shown:
+    if access.get_mask(request.user)(shown) != shown:
         return None
     page: dict[str, Any] = {
         "what": what,
         "message": message,
         "heading": {"title": _("Title"), "metadata": _("Metadata"), "message": _("Message")}[what],
         "text": shown,
-        "was": edits.fingerprint(_value(thread, message, what)),
+        "was": edits.fingerprint(_get_value(thread, message, what)),
     }
     if request.method != "POST":
         return page
@@ -56,7 +56,7 @@ def handle(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, A
     return message.pk if message else ""
 
 
-def _message(request: HttpRequest, thread: Thread, what: str) -> Message | None:
+def _find_edited_message(request: HttpRequest, thread: Thread, what: str) -> Message | None:
     if what not in ("title", "metadata", "message"):
         raise Http404
     if what != "message":
@@ -67,13 +67,13 @@ def _message(request: HttpRequest, thread: Thread, what: str) -> Message | None:
     return message
 
 
-def _value(thread: Thread, message: Message | None, what: str) -> Any:
+def _get_value(thread: Thread, message: Message | None, what: str) -> Any:
     if message is not None:
         return message.content
     return thread.title if what == "title" else thread.metadata
 
 
-def _current(thread: Thread, message: Message | None, what: str) -> str:
+def _get_text(thread: Thread, message: Message | None, what: str) -> str:
     if message is not None:
         return part_types.get_editable_text(message.content)
     return thread.title if what == "title" else _indented(thread.metadata)
@@ -92,4 +92,4 @@ def _save(
     elif what == "title":
         edits.change_title(thread.pk, text, was=was, by=by)
     else:
-        edits.change_metadata(thread.pk, edits.read_metadata(text), was=was, by=by)
+        edits.change_metadata(thread.pk, edits.parse_metadata(text), was=was, by=by)

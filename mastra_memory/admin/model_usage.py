@@ -12,7 +12,7 @@ from mastra_memory.admin.base import ReadOnlyAdmin
 from mastra_memory.admin.changelist import BoundedPaginator
 from mastra_memory.models import ModelUsage
 
-DAYS = 31
+MAX_DAYS = 31
 """Rows of the table by day."""
 
 
@@ -51,7 +51,7 @@ class ModelUsageAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ModelUsage]:
         """What belongs to visible threads."""
-        return access.of_visible_threads(request, super().get_queryset(request))
+        return access.filter_by_visible_threads(request, super().get_queryset(request))
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -61,5 +61,5 @@ class ModelUsageAdmin(ReadOnlyAdmin):
         changelist = getattr(response, "context_data", {}).get("cl")
         if changelist is not None:
             calls: Any = changelist.queryset.order_by()
-            response.context_data |= {"totals": calls.totals(), "days": calls.per_day()[:DAYS]}
+            response.context_data |= {"totals": calls.totals(), "days": calls.per_day()[:MAX_DAYS]}
         return response

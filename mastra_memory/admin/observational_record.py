@@ -14,14 +14,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, plain_text
-from mastra_memory.admin.base import ReadOnlyAdmin, secured
+from mastra_memory.admin.base import ReadOnlyAdmin, secure_view
 from mastra_memory.admin.changelist import (
     BoundedPaginator,
-    ShortenedChangeList,
-    name_of,
-    with_thread_title,
+    TruncatedChangeList,
+    annotate_thread_title,
+    get_owner_name,
 )
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import mask_beginning
 from mastra_memory.models import ObservationalRecord, ObservationChunk
@@ -35,8 +35,8 @@ def _budget(request: Any) -> RenderBudget:
     return budget
 
 
-def _shown(request: HttpRequest, text: str, record_id: Any) -> SafeString:
-    prose = _budget(request).prose(text, access.mask_of(request.user))
+def _render_prose(request: HttpRequest, text: str, record_id: Any) -> SafeString:
+    prose = _budget(request).prose(text, access.get_mask(request.user))
     href = reverse("admin:mastra_memory_observationalrecord_text", args=[quote(record_id)])
     context = {"prose": prose, "text_href": href}
     return mark_safe(render_to_string("admin/mastra_memory/prose.html", context))  # escaped there
@@ -67,7 +67,7 @@ class ChunkInline(admin.StackedInline):
     @admin.display(description=_("observations"))
     def text(self, chunk: ObservationChunk) -> SafeString:
         """The observations, as this reader may see them."""
-        return _shown(self.request, chunk.observations, chunk.record_id)
+        return _render_prose(self.request, chunk.observations, chunk.record_id)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody adds."""
@@ -79,7 +79,7 @@ class ChunkInline(admin.StackedInline):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Who may see the record may see its chunks."""
-        return access.may(request.user, "view_observationalrecord")
+        return access.has_permission(request.user, "view_observationalrecord")
 
 
 @admin.register(ObservationalRecord)
@@ -118,21 +118,23 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ObservationalRecord]:
         """What belongs to visible threads."""
-        return access.of_visible_threads(request, super().get_queryset(request))
+        return access.filter_by_visible_threads(request, super().get_queryset(request))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
         """The list reads no more than the beginnings of titles."""
-        return ShortenedChangeList
+        return TruncatedChangeList
 
-    def shorten(self, rows: QuerySet[ObservationalRecord]) -> QuerySet[ObservationalRecord]:
+    def defer_long_columns(
+        self, rows: QuerySet[ObservationalRecord]
+    ) -> QuerySet[ObservationalRecord]:
         """Leave out long columns, with `thread_title` in place of the title."""
         long = ("active_observations", "buffered_reflection", "observed_message_ids", "metadata")
-        return with_thread_title(rows).defer(*long)
+        return annotate_thread_title(rows).defer(*long)
 
     def get_urls(self) -> list[URLPattern]:
         """Our page before Django's last pattern, which takes every address for an id."""
         route = "<path:object_id>/text/"
-        view = secured(self.admin_site.admin_view(self.text_view))
+        view = secure_view(self.admin_site.admin_view(self.text_view))
         own = path(route, view, name="mastra_memory_observationalrecord_text")
         return [own, *super().get_urls()]
 
@@ -143,23 +145,23 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         if record is None:
             raise Http404
-        texts = plain_text.record_texts(record)
+        texts = plain_text.iterate_record_texts(record)
         return plain_text.plain_text_response(self, request, record, gettext("Observations"), texts)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         """Lay the reader's mask beside the row."""
         record = super().get_object(request, object_id, from_field)
         if record is not None:
-            record.shown = lambda text: _shown(request, text, record.pk)
+            record.shown = lambda text: _render_prose(request, text, record.pk)
         return record
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """The columns, titles masked for this reader."""
-        mask = access.mask_of(request.user)
+        mask = access.get_mask(request.user)
 
         @admin.display(description=_("about"))
         def name(record: Any) -> str:
-            return harmless(mask_beginning(name_of(record), mask, 100))
+            return escape_bidi_overrides(mask_beginning(get_owner_name(record), mask, 100))
 
         rest = ["scope", "generation_count", "origin_type", "tokens", "updated_at"]
         return [name, *rest]

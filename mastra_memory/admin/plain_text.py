@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.working_memory_panel import parse_document
 from mastra_memory.content import part_types
@@ -25,9 +25,9 @@ from mastra_memory.content.redaction import Mask, find_split_position
 from mastra_memory.models import Message, ObservationalRecord, ObservationChunk
 
 PAGE_CHARACTERS = 100_000
-MAX_PAGE = 100_000
+MAX_PAGE_NUMBER = 100_000
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[^u])", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
+_ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class TextPage:
 
 def read_page(request: HttpRequest, texts: Iterable[str], mask: Mask) -> TextPage:
     """Return the page of the joined texts that `?page=` asks for. Raises `Http404`."""
-    number = read_integer(request.GET.get("page", "1"), maximum=MAX_PAGE)
+    number = read_integer(request.GET.get("page", "1"), maximum=MAX_PAGE_NUMBER)
     if not number:
         raise Http404
-    text = _beginning(texts, (number + 1) * PAGE_CHARACTERS)
+    text = _join_beginning(texts, (number + 1) * PAGE_CHARACTERS)
     # Pages end where nothing is masked, so that no page shows half of a masked value.
     start = find_split_position(text, (number - 1) * PAGE_CHARACTERS, mask)
     end = find_split_position(text, number * PAGE_CHARACTERS, mask)
     if number > 1 and start >= len(text):
         raise Http404
-    return TextPage(harmless(mask(text[start:end])), number, end < len(text))
+    return TextPage(escape_bidi_overrides(mask(text[start:end])), number, end < len(text))
 
 
 def plain_text_response(
@@ -64,12 +64,12 @@ def plain_text_response(
         "opts": opts,
         "title": heading,
         "back": reverse(change, args=[quote(row.pk)]),
-        "page": read_page(request, texts, access.mask_of(request.user)),
+        "page": read_page(request, texts, access.get_mask(request.user)),
     }
     return TemplateResponse(request, "admin/mastra_memory/plain_text.html", context)
 
 
-def _beginning(texts: Iterable[str], limit: int) -> str:
+def _join_beginning(texts: Iterable[str], limit: int) -> str:
     read: list[str] = []
     length = 0
     for text in texts:
@@ -80,14 +80,14 @@ def _beginning(texts: Iterable[str], limit: int) -> str:
     return "".join(read)
 
 
-def message_texts(message: Message) -> Iterator[str]:
+def iterate_message_texts(message: Message) -> Iterator[str]:
     """Yield everything that a message holds; of files only what they are."""
     for piece in part_types.iter_parts(message.content):
-        yield from _piece_texts(piece)
+        yield from _iterate_piece_texts(piece)
         yield "\n\n"
 
 
-def _piece_texts(piece: part_types.Part) -> Iterator[str]:
+def _iterate_piece_texts(piece: part_types.Part) -> Iterator[str]:
     match piece:
         case part_types.TextPart(text):
             yield text
@@ -96,22 +96,22 @@ def _piece_texts(piece: part_types.Part) -> Iterator[str]:
             yield text
         case part_types.ToolCall():
             yield f"[{_('Tool call')}: {piece.name}, {piece.state}]\n"
-            yield from json_texts(piece.args)
+            yield from iterate_json_texts(piece.args)
             yield "\n"
             if piece.error:
                 yield piece.error
             else:
-                yield from json_texts(piece.result)
+                yield from iterate_json_texts(piece.result)
         case part_types.FilePart():
             yield f"[{_('file')}: {piece.name} {piece.mime_type} {piece.address}]"
         case part_types.SourcePart(title, address):
             yield f"[{_('source')}: {title} {address}]"
         case part_types.UnknownPart(kind, value):
             yield f"[{kind}]\n"
-            yield from json_texts(value)
+            yield from iterate_json_texts(value)
 
 
-def json_texts(value: Any) -> Iterator[str]:
+def iterate_json_texts(value: Any) -> Iterator[str]:
     """Yield a JSON value, indented, slice by slice; line breaks in its strings are real ones.
 
     Without escapes the mask finds the same in it as in the strings themselves.
@@ -138,19 +138,19 @@ def _unescape(match: re.Match[str]) -> str:
     code = match[1]
     if len(code) == 5:
         return chr(int(code[1:], 16))
-    return _ESCAPED.get(code, code)
+    return _ESCAPED_CHARACTERS.get(code, code)
 
 
-def memory_texts(content: str) -> Iterator[str]:
+def iterate_memory_texts(content: str) -> Iterator[str]:
     """Yield a working memory; one that is JSON without escapes, like every other JSON value."""
     value = parse_document(content)
     if value is None:
         yield content
     else:
-        yield from json_texts(value)
+        yield from iterate_json_texts(value)
 
 
-def record_texts(record: ObservationalRecord) -> Iterator[str]:
+def iterate_record_texts(record: ObservationalRecord) -> Iterator[str]:
     """Yield the observations of a record, then what waits for its activation."""
     yield record.active_observations
     if record.buffered_reflection:

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from mastra_memory.admin.markdown import TooComplex, harmless, render
+from mastra_memory.admin.markdown import TooComplex, escape_bidi_overrides, render_markdown
 from mastra_memory.content.redaction import Mask, mask_beginning, mask_json
 
 MAX_MARKDOWN_CHARACTERS = 20_000
@@ -85,7 +85,7 @@ class RenderBudget:
             return None
         with self.measure():
             try:
-                html = render(mask(text), seconds=min(self.seconds, MAX_TEXT_SECONDS))
+                html = render_markdown(mask(text), seconds=min(self.seconds, MAX_TEXT_SECONDS))
             except TooComplex:
                 return None
         if len(html) > self.characters:
@@ -97,7 +97,7 @@ class RenderBudget:
         """Return the masked beginning of a text, and whether anything is missing."""
         limit = max(0, min(limit, self.characters))
         with self.measure():
-            shown = harmless(mask_beginning(text, mask, limit))
+            shown = escape_bidi_overrides(mask_beginning(text, mask, limit))
         self.characters -= len(shown)
         return shown, len(text) > limit
 
@@ -112,13 +112,13 @@ class RenderBudget:
             return self.text(value, mask, MAX_JSON_CHARACTERS)
         limit = max(0, min(MAX_JSON_CHARACTERS, self.characters))
         with self.measure():
-            pruned = _Pruner(limit, mask)
-            shown, is_cut = _indented(mask_json(pruned.prune(value), mask), limit)
+            pruned = _JsonPruner(limit, mask)
+            shown, is_cut = _indent_json(mask_json(pruned.prune(value), mask), limit)
         self.characters -= len(shown)
-        return harmless(shown), is_cut or pruned.is_cut
+        return escape_bidi_overrides(shown), is_cut or pruned.is_cut
 
 
-class _Pruner:
+class _JsonPruner:
     """Copies the beginning of a JSON value, so that masking and writing it cost little."""
 
     def __init__(self, limit: int, mask: Mask) -> None:
@@ -157,7 +157,7 @@ class _Pruner:
         return mask_beginning(text, self.mask, limit) + "…"
 
 
-def _indented(value: Any, limit: int) -> tuple[str, bool]:
+def _indent_json(value: Any, limit: int) -> tuple[str, bool]:
     """Write JSON with indents up to `limit` characters; deep nesting makes indents long."""
     written: list[str] = []
     length = 0

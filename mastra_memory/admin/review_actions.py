@@ -12,17 +12,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mastra_memory.admin import access, edits
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
-from mastra_memory.admin.thread_filters import reviewers
+from mastra_memory.admin.thread_filters import list_reviewers
 from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.models import Message, Review, Thread
 from mastra_memory.review import conversation_pages, notes, reviews, rubric
 
-Deed = Callable[[HttpRequest, Thread], str]
+ReviewAction = Callable[[HttpRequest, Thread], str]
 
 
-def set_review(request: HttpRequest, thread: Thread) -> str:
+def update_review(request: HttpRequest, thread: Thread) -> str:
     """Status, priority and assignee, as far as the form names them."""
     given = request.POST
     fields: dict[str, Any] = {}
@@ -31,27 +31,27 @@ def set_review(request: HttpRequest, thread: Thread) -> str:
     if given.get("priority") in {str(value) for value in Review.Priority.values}:
         fields["priority"] = int(given["priority"])
     if "assignee" in given:
-        fields["assignee_id"] = _assignee(given["assignee"])
-    if not _change(request, thread, **fields):
+        fields["assignee_id"] = _find_assignee_id(given["assignee"])
+    if not _update_review_fields(request, thread, **fields):
         return ""
     if given.get("then") != "next":
         return _("Saved.")
-    title = harmless(access.mask_of(request.user)(thread.title))[:80] or thread.pk
+    title = escape_bidi_overrides(access.get_mask(request.user)(thread.title))[:80] or thread.pk
     status = reviews.get_review(thread.pk).get_status_display()
     return _("“%(title)s” is %(status)s now.") % {"title": title, "status": status}
 
 
-def _change(request: HttpRequest, thread: Thread, **fields: Any) -> int:
+def _update_review_fields(request: HttpRequest, thread: Thread, **fields: Any) -> int:
     """Change the review, unless somebody did since the form was filled in."""
     version = request.POST.get("version", "")
     known = read_integer(version)
     try:
         return reviews.change_reviews([thread.pk], by=request.user, version=known, **fields)
     except StaleData as fault:
-        raise StaleData(_outdated(thread)) from fault
+        raise StaleData(_describe_conflict(thread)) from fault
 
 
-def _outdated(thread: Thread) -> str:
+def _describe_conflict(thread: Thread) -> str:
     """Who was faster, and what the review says now."""
     review = reviews.get_review(thread.pk)
     told = _(
@@ -66,7 +66,7 @@ def _outdated(thread: Thread) -> str:
     }
 
 
-def nothing_left(*, free: bool) -> SafeString:
+def describe_empty_queue(*, free: bool) -> SafeString:
     """What to say at the end of a queue, with the way to more work."""
     if free:
         return format_html("{}", _("Every conversation is somebody's, or settled."))
@@ -75,19 +75,21 @@ def nothing_left(*, free: bool) -> SafeString:
     return format_html("{} {}", _("Nothing is left in your queue."), link)
 
 
-def _assignee(value: str) -> Any:
+def _find_assignee_id(value: str) -> Any:
     if not value:
         return None
     pk = read_integer(value)
-    person = reviewers().filter(pk=pk).first() if pk is not None else None
+    person = list_reviewers().filter(pk=pk).first() if pk is not None else None
     if person is None:
         raise InvalidInput(_("This person cannot review."))
     return person.pk
 
 
-def take(request: HttpRequest, thread: Thread) -> str:
+def assign_to_self(request: HttpRequest, thread: Thread) -> str:
     """Make the thread one's own and begin."""
-    _change(request, thread, assignee_id=request.user.pk, status=Review.Status.IN_REVIEW)
+    _update_review_fields(
+        request, thread, assignee_id=request.user.pk, status=Review.Status.IN_REVIEW
+    )
     return _("This conversation is yours now.")
 
 
@@ -118,7 +120,7 @@ def delete_note(request: HttpRequest, thread: Thread) -> str:
     return _("The note was deleted.")
 
 
-def score(request: HttpRequest, thread: Thread) -> str:
+def save_scores(request: HttpRequest, thread: Thread) -> str:
     """Answers of the rubric."""
     answers = {
         pk: str(value)
@@ -136,19 +138,19 @@ def delete_messages(request: HttpRequest, thread: Thread) -> str:
     return told % count + " " + _("You can take this back.")
 
 
-def transfer(request: HttpRequest, thread: Thread) -> str:
+def transfer_thread(request: HttpRequest, thread: Thread) -> str:
     """Another resource."""
-    edits.transfer(thread, request.POST.get("resource", ""), by=request.user)
+    edits.transfer_thread(thread, request.POST.get("resource", ""), by=request.user)
     return _("The conversation belongs to another resource now.")
 
 
-def undo(request: HttpRequest, thread: Thread) -> str:
+def undo_last_change(request: HttpRequest, thread: Thread) -> str:
     """The last edit."""
-    change = edits.undo(thread.pk, by=request.user)
+    change = edits.undo_last_change(thread.pk, by=request.user)
     return _("The last edit was taken back.") if change else _("There is nothing to take back.")
 
 
-def clone(request: HttpRequest, thread: Thread) -> str:
+def clone_thread(request: HttpRequest, thread: Thread) -> str:
     """A copy, whole or up to a message; the page of the copy opens."""
     up_to = request.POST.get("message")
     message: Message | None = None
@@ -156,29 +158,29 @@ def clone(request: HttpRequest, thread: Thread) -> str:
         message = conversation_pages.find_message(thread.pk, up_to)
         if message is None:
             raise InvalidInput(_("The message is not part of this conversation any more."))
-    copy_id = edits.clone(thread, by=request.user, up_to=message)
+    copy_id = edits.clone_thread(thread, by=request.user, up_to=message)
     request.go_to_thread = copy_id  # type: ignore[attr-defined]
     return _("This is the copy.")
 
 
-DEEDS: dict[str, tuple[str, Deed]] = {
-    "review": ("review_thread", set_review),
-    "take": ("review_thread", take),
+ACTIONS: dict[str, tuple[str, ReviewAction]] = {
+    "review": ("review_thread", update_review),
+    "take": ("review_thread", assign_to_self),
     "tag": ("review_thread", add_tag),
     "untag": ("review_thread", remove_tag),
     "note": ("review_thread", add_note),
     "unnote": ("review_thread", delete_note),
-    "score": ("review_thread", score),
+    "score": ("review_thread", save_scores),
     "drop": ("edit_transcript", delete_messages),
-    "transfer": ("edit_transcript", transfer),
-    "undo": ("edit_transcript", undo),
-    "clone": ("edit_transcript", clone),
+    "transfer": ("edit_transcript", transfer_thread),
+    "undo": ("edit_transcript", undo_last_change),
+    "clone": ("edit_transcript", clone_thread),
 }
 
 
-def do(request: HttpRequest, thread: Thread, verb: str) -> str:
+def run_action(request: HttpRequest, thread: Thread, verb: str) -> str:
     """Do it; what to tell the person, if anything. Raises `PermissionDenied` without the right."""
-    right, deed = DEEDS[verb]
+    right, deed = ACTIONS[verb]
     if not request.user.has_perm(f"mastra_memory.{right}"):
         raise PermissionDenied
     return deed(request, thread)

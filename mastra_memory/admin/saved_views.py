@@ -14,59 +14,61 @@ from mastra_memory.admin.thread_filters import FilterForm
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.review import saved_views
 
-QUICK = [
+QUICK_VIEWS = [
     (_("Mine"), "assignee=me"),
     (_("New and unassigned"), "assignee=none&status=new"),
     (_("Flagged"), "status=flagged"),
 ]
 """Views that everybody has."""
-KEPT = {*FilterForm.base_fields, "q", "o"}
+SAVED_PARAMETERS = {*FilterForm.base_fields, "q", "o"}
 
 
-def list_address(**query: str) -> str:
+def list_url(**query: str) -> str:
     """The thread list."""
     path = reverse("admin:mastra_memory_thread_changelist")
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def default_redirect(request: HttpRequest) -> HttpResponseRedirect | None:
+def redirect_to_default_view(request: HttpRequest) -> HttpResponseRedirect | None:
     """To the person's default view, when they come without asking for anything."""
     if request.method != "GET" or request.GET:
         return None
     view = saved_views.find_default(request.user)
     if view is None or not view.query:
         return None
-    return HttpResponseRedirect(f"{list_address()}?{view.query}")
+    return HttpResponseRedirect(f"{list_url()}?{view.query}")
 
 
-def context(request: HttpRequest) -> dict[str, Any]:
+def get_view_context(request: HttpRequest) -> dict[str, Any]:
     """The views to choose from, and the one that is open."""
-    query = _filters(request.GET)
+    query = _normalize_query(request.GET)
     default = saved_views.find_default(request.user)
     return {
         "views": [
             {"view": view, "is_open": view.query == query, "is_own": view.owner == request.user}
             for view in saved_views.list_views(request.user)
         ],
-        "quick_views": [(label, wanted, wanted == query) for label, wanted in QUICK],
+        "quick_views": [(label, wanted, wanted == query) for label, wanted in QUICK_VIEWS],
         "default_view": default,
         "filter_query": query,
         "is_everything": not query,
     }
 
 
-def _filters(given: QueryDict) -> str:
+def _normalize_query(given: QueryDict) -> str:
     """The part of an address that a view keeps, in a settled order."""
-    kept = sorted((name, value) for name, value in given.items() if name in KEPT and value)
+    kept = sorted(
+        (name, value) for name, value in given.items() if name in SAVED_PARAMETERS and value
+    )
     return urlencode(kept)
 
 
-def change(request: HttpRequest) -> HttpResponseRedirect:
+def change_views(request: HttpRequest) -> HttpResponseRedirect:
     """Save the filters of the address as a view; or delete, or choose, one."""
     if request.method != "POST":
         raise Http404
     given, user = request.POST, request.user
-    query = _filters(QueryDict(given.get("query", "")))
+    query = _normalize_query(QueryDict(given.get("query", "")))
     chosen = read_integer(given.get("view"))
     if "save" in given:
         try:
@@ -79,4 +81,4 @@ def change(request: HttpRequest) -> HttpResponseRedirect:
         messages.success(request, gettext("The view was deleted."))
     elif "make_default" in given:
         saved_views.set_default(user, chosen)
-    return HttpResponseRedirect(f"{list_address()}?{query or 'all=1'}")
+    return HttpResponseRedirect(f"{list_url()}?{query or 'all=1'}")

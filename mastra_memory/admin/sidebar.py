@@ -8,12 +8,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from mastra_memory.admin import access, history_diff, working_memory_panel
-from mastra_memory.admin.changelist import TITLE_CHARACTERS, short_title
+from mastra_memory.admin.changelist import TITLE_CHARACTERS, truncate_title
 from mastra_memory.admin.charts import Tree, draw_tree
-from mastra_memory.admin.conversation import address, text_address
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.conversation import conversation_url, text_url
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.admin.thread_filters import reviewers
+from mastra_memory.admin.thread_filters import list_reviewers
 from mastra_memory.content.redaction import mask_beginning
 from mastra_memory.models import (
     ModelUsage,
@@ -27,44 +27,46 @@ from mastra_memory.models import (
 )
 from mastra_memory.review import clone_family, history, notes, reviews, rubric
 
-OTHER_THREADS = 6
-KNOWN_TAGS = 200
-SOURCES = 40
+MAX_OTHER_THREADS = 6
+MAX_KNOWN_TAGS = 200
+MAX_SOURCES = 40
 MAX_OBSERVATION_CHARACTERS = 50_000
-_GROUP = re.compile(
+_OBSERVATION_GROUP = re.compile(
     r'</?observation-group\b(?:[^<>]{0,300}?range="([^":<>]{0,300}):[^"<>]{0,300}")?[^<>]{0,500}>'
 )
 """No part may run on to the next tag: then many tags without an end would take long."""
 
 
-def panels(
+def build_panels(
     request: HttpRequest,
     thread: Thread,
     all_notes: Sequence[ReviewNote],
     budget: RenderBudget,
 ) -> dict[str, Any]:
     """Everything the page needs beside the messages."""
-    user, mask = request.user, access.mask_of(request.user)
+    user, mask = request.user, access.get_mask(request.user)
     visible = access.visible_threads(request)
     metadata, metadata_cut = budget.json(thread.metadata, mask)
     return {
-        **_review(request, thread, visible),
+        **_review_field_as_text(request, thread, visible),
         "thread_notes": [note for note in all_notes if not note.message_id],
         "newest_note": max((note.pk for note in all_notes), default=0),
         "questions": rubric.list_questions(thread.pk, user),
         "others_here": notes.others_here(thread.pk, user),
-        "other_threads": _siblings(thread, visible, mask),
+        "other_threads": _list_other_threads(thread, visible, mask),
         "metadata_text": metadata,
         "metadata_cut": metadata_cut,
-        "memories": [_memory(request, thread, row, budget) for row in _memories(thread)],
-        "observations": _observations(request, thread, budget),
-        "tree": _tree(thread, visible, mask),
+        "memories": [_memory_panel(request, thread, row, budget) for row in _list_memories(thread)],
+        "observations": _observation_panels(request, thread, budget),
+        "tree": _draw_clone_tree(thread, visible, mask),
         "usage": ModelUsage.objects.of_thread(thread.pk).totals(),
-        **_history(thread, mask, budget),
+        **_history_panel(thread, mask, budget),
     }
 
 
-def _review(request: HttpRequest, thread: Thread, visible: QuerySet[Thread]) -> dict[str, Any]:
+def _review_field_as_text(
+    request: HttpRequest, thread: Thread, visible: QuerySet[Thread]
+) -> dict[str, Any]:
     review = reviews.get_review(thread.pk)
     queue = reviews.queue_of(request.user, visible)
     following = reviews.next_of(queue, thread.pk)
@@ -72,91 +74,106 @@ def _review(request: HttpRequest, thread: Thread, visible: QuerySet[Thread]) -> 
         "review": review,
         "statuses": Review.Status.choices,
         "priorities": Review.Priority.choices,
-        "assignees": reviewers() if access.may(request.user, "review_thread") else [],
+        "assignees": list_reviewers()
+        if access.has_permission(request.user, "review_thread")
+        else [],
         "tags": reviews.list_tags(thread.pk),
-        "known_tags": Tag.objects.values_list("name", flat=True)[:KNOWN_TAGS],
+        "known_tags": Tag.objects.values_list("name", flat=True)[:MAX_KNOWN_TAGS],
         "queue_length": len(queue),
-        "next_href": address(following) if following else "",
+        "next_href": conversation_url(following) if following else "",
     }
 
 
-def _siblings(thread: Thread, visible: QuerySet[Thread], mask: Any) -> list[tuple[str, str, Any]]:
+def _list_other_threads(
+    thread: Thread, visible: QuerySet[Thread], mask: Any
+) -> list[tuple[str, str, Any]]:
     same = visible.of_resource(thread.resource_id).exclude(pk=thread.pk)  # type: ignore[attr-defined]
-    newest = same.order_by("-updated_at", "-pk").values_list("pk", short_title(), "updated_at")
+    newest = same.order_by("-updated_at", "-pk").values_list("pk", truncate_title(), "updated_at")
     return [
-        (address(pk), harmless(mask_beginning(title, mask, TITLE_CHARACTERS)) or pk, updated_at)
-        for pk, title, updated_at in newest[:OTHER_THREADS]
+        (
+            conversation_url(pk),
+            escape_bidi_overrides(mask_beginning(title, mask, TITLE_CHARACTERS)) or pk,
+            updated_at,
+        )
+        for pk, title, updated_at in newest[:MAX_OTHER_THREADS]
     ]
 
 
-def _memories(thread: Thread) -> list[WorkingMemory]:
+def _list_memories(thread: Thread) -> list[WorkingMemory]:
     own = WorkingMemory.objects.filter(thread=thread)
     shared = WorkingMemory.objects.filter(resource_id=thread.resource_id, thread__isnull=True)
     return [*own, *shared]
 
 
-def _memory(
+def _memory_panel(
     request: HttpRequest, thread: Thread, row: WorkingMemory, budget: RenderBudget
 ) -> working_memory_panel.MemoryPanel:
-    href = text_address(thread.pk, "memory", row.pk)
-    return working_memory_panel.panel(request, row, budget, text_href=href)
+    href = text_url(thread.pk, "memory", row.pk)
+    return working_memory_panel.build_panel(request, row, budget, text_href=href)
 
 
-def _observations(
+def _observation_panels(
     request: HttpRequest, thread: Thread, budget: RenderBudget
 ) -> list[dict[str, Any]]:
-    mask = access.mask_of(request.user)
+    mask = access.get_mask(request.user)
     own = ObservationalRecord.objects.about_thread(thread.pk)
     shared = ObservationalRecord.objects.about_resource(thread.resource_id)
     heads = [records.newest_first().first() for records in (own, shared)]
     return [
         {
-            **_observation(head, mask, budget),
-            "text_href": text_address(thread.pk, "observations", head.pk),
+            **_observation_panel(head, mask, budget),
+            "text_href": text_url(thread.pk, "observations", head.pk),
         }
         for head in heads
         if head is not None
     ]
 
 
-def _observation(head: ObservationalRecord, mask: Any, budget: RenderBudget) -> dict[str, Any]:
+def _observation_panel(
+    head: ObservationalRecord, mask: Any, budget: RenderBudget
+) -> dict[str, Any]:
     """The text without its marks of groups, and links to where each group begins."""
     text = head.active_observations
     beginning = text[:MAX_OBSERVATION_CHARACTERS]
-    first = [found[1] for found in _GROUP.finditer(beginning) if found[1]][:SOURCES]
-    sources = [address(head.thread_id, at=pk) for pk in first] if head.thread_id else []
+    first = [found[1] for found in _OBSERVATION_GROUP.finditer(beginning) if found[1]][:MAX_SOURCES]
+    sources = [conversation_url(head.thread_id, at=pk) for pk in first] if head.thread_id else []
     is_cut = len(beginning) < len(text)
-    prose = budget.prose(_GROUP.sub("", beginning), mask)
+    prose = budget.prose(_OBSERVATION_GROUP.sub("", beginning), mask)
     return {"record": head, "prose": prose, "is_cut": is_cut or prose.is_cut, "sources": sources}
 
 
-def _tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:
+def _draw_clone_tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:
     """The clones around the thread; None for a thread that has none and is none."""
     if thread.clone_source_id is None and not Thread.objects.clones_of(thread.pk).exists():
         return None
     family = clone_family.family_of(thread, visible)
     named = [
-        (pk, harmless(mask_beginning(title, mask, TITLE_CHARACTERS)) or pk, depth, gone)
+        (
+            pk,
+            escape_bidi_overrides(mask_beginning(title, mask, TITLE_CHARACTERS)) or pk,
+            depth,
+            gone,
+        )
         for pk, title, depth, gone in family.members
     ]
     return draw_tree(named, thread.pk, family.more)
 
 
-def _history(thread: Thread, mask: Any, budget: RenderBudget) -> dict[str, Any]:
+def _history_panel(thread: Thread, mask: Any, budget: RenderBudget) -> dict[str, Any]:
     changes = history.list_changes(thread.pk)
     undoable = history.find_undoable(thread.pk, with_values=False)
-    names = history.names_of(history_diff.people_in(changes))
+    names = history.names_of(history_diff.collect_assignee_ids(changes))
     return {
-        "changes": [_change(change, mask, names, budget) for change in changes],
+        "changes": [_describe_change(change, mask, names, budget) for change in changes],
         "undoable": undoable.get_kind_display() if undoable else "",
     }
 
 
-def _change(
+def _describe_change(
     change: ThreadChange, mask: Any, names: Mapping[int, str], budget: RenderBudget
 ) -> dict[str, Any]:
     return {
         "change": change,
         "author": change.author.get_username() if change.author else "",
-        "lines": history_diff.lines_of(change, mask, names, budget),
+        "lines": history_diff.diff_change(change, mask, names, budget),
     }

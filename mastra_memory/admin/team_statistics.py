@@ -7,50 +7,50 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access, charts
-from mastra_memory.admin.timeline import spell
+from mastra_memory.admin.timeline import format_duration
 from mastra_memory.models import Review
 from mastra_memory.review import statistics
 
-RANGES = (7, 28, 91)
+RANGES_IN_DAYS = (7, 28, 91)
 
 
-def _days(request: HttpRequest) -> int:
+def _get_days(request: HttpRequest) -> int:
     asked = request.GET.get("days", "")
-    return int(asked) if asked in {str(days) for days in RANGES} else 28
+    return int(asked) if asked in {str(days) for days in RANGES_IN_DAYS} else 28
 
 
-def figures_of(request: HttpRequest) -> dict[str, Any]:
+def get_statistics(request: HttpRequest) -> dict[str, Any]:
     """Everything the page shows, over the threads that this person may see."""
-    days = _days(request)
+    days = _get_days(request)
     found = statistics.figures(access.visible_threads(request), days=days)
     labels = dict(Review.Status.choices)
     statuses = [(str(labels[key]), float(n), str(n)) for key, n in found.by_status]
     people = [(name, float(n), str(n)) for name, n in found.open_by_assignee]
     scores = [
-        (score.name, score.average, _score(score.average, score.agreement, score.scores))
+        (score.name, score.average, _format_score(score.average, score.agreement, score.scores))
         for score in found.scores
     ]
     return {
-        "ranges": RANGES,
+        "ranges": RANGES_IN_DAYS,
         "days": days,
-        "volume": charts.columns([(_day(day), n) for day, n in found.volume]),
-        "resolved": charts.columns([(_day(day), n) for day, n in found.resolved]),
-        "statuses": charts.rows(statuses),
-        "people": charts.rows(people),
-        "scores": charts.rows(scores, top=1.0),
-        "median_time": spell(found.median_time) if found.median_time else "",
-        "slow_time": spell(found.slow_time) if found.slow_time else "",
+        "volume": charts.draw_column_chart([(_format_day(day), n) for day, n in found.volume]),
+        "resolved": charts.draw_column_chart([(_format_day(day), n) for day, n in found.resolved]),
+        "statuses": charts.draw_bar_chart(statuses),
+        "people": charts.draw_bar_chart(people),
+        "scores": charts.draw_bar_chart(scores, top=1.0),
+        "median_time": format_duration(found.median_time) if found.median_time else "",
+        "slow_time": format_duration(found.slow_time) if found.slow_time else "",
         "resolved_count": sum(n for _day_, n in found.resolved),
         "volume_count": sum(n for _day_, n in found.volume),
         "limited": found.limited,
     }
 
 
-def _day(day: Any) -> str:
+def _format_day(day: Any) -> str:
     return date_format(day, "j M")
 
 
-def _score(average: float, agreement: float | None, scores: int) -> str:
+def _format_score(average: float, agreement: float | None, scores: int) -> str:
     told = _("%(average)d %% of the best, %(scores)d scores")
     shown = told % {"average": round(average * 100), "scores": scores}
     if agreement is not None:

@@ -13,7 +13,7 @@ from mastra_memory.db.json_text import clean_text
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemory
 
 
-def read(request: HttpRequest, thread: Thread, what: str, key: str) -> dict[str, Any]:
+def load_text_page(request: HttpRequest, thread: Thread, what: str, key: str) -> dict[str, Any]:
     """Return what the page shows. Raises `Http404` for a text that is not this thread's."""
     if what not in _FINDERS:
         raise Http404
@@ -21,45 +21,45 @@ def read(request: HttpRequest, thread: Thread, what: str, key: str) -> dict[str,
     texts = find(thread, key)
     if texts is None:
         raise Http404
-    page = plain_text.read_page(request, texts, access.mask_of(request.user))
+    page = plain_text.read_page(request, texts, access.get_mask(request.user))
     return {"heading": heading, "page": page}
 
 
-def _message(thread: Thread, key: str) -> Iterator[str] | None:
+def _find_message_texts(thread: Thread, key: str) -> Iterator[str] | None:
     if (sequence := read_integer(key)) is None:
         return None
     message = Message.objects.filter(thread=thread, sequence=sequence).only("content").first()
-    return plain_text.message_texts(message) if message else None
+    return plain_text.iterate_message_texts(message) if message else None
 
 
-def _memory(thread: Thread, key: str) -> Iterator[str] | None:
+def _find_memory_texts(thread: Thread, key: str) -> Iterator[str] | None:
     if (pk := read_integer(key)) is None:
         return None
     memory = WorkingMemory.objects.filter(_is_about(thread), pk=pk).first()
-    return plain_text.memory_texts(memory.content) if memory else None
+    return plain_text.iterate_memory_texts(memory.content) if memory else None
 
 
-def _observations(thread: Thread, key: str) -> Iterator[str] | None:
+def _find_observation_texts(thread: Thread, key: str) -> Iterator[str] | None:
     record = ObservationalRecord.objects.filter(_is_about(thread), pk=clean_text(key)).first()
-    return plain_text.record_texts(record) if record else None
+    return plain_text.iterate_record_texts(record) if record else None
 
 
 def _is_about(thread: Thread) -> Q:
     return Q(thread=thread) | Q(thread__isnull=True, resource_id=thread.resource_id)
 
 
-def _metadata(thread: Thread, key: str) -> Iterator[str] | None:
-    return _title_and_metadata(thread) if key == "thread" else None
+def _find_metadata_texts(thread: Thread, key: str) -> Iterator[str] | None:
+    return _iterate_title_and_metadata(thread) if key == "thread" else None
 
 
-def _title_and_metadata(thread: Thread) -> Iterator[str]:
+def _iterate_title_and_metadata(thread: Thread) -> Iterator[str]:
     yield f"{thread.title}\n\n"
-    yield from plain_text.json_texts(thread.metadata)
+    yield from plain_text.iterate_json_texts(thread.metadata)
 
 
 _FINDERS: dict[str, tuple[Any, Callable[[Thread, str], Iterator[str] | None]]] = {
-    "message": (_("Message"), _message),
-    "memory": (_("Working memory"), _memory),
-    "observations": (_("Observations"), _observations),
-    "metadata": (_("Metadata"), _metadata),
+    "message": (_("Message"), _find_message_texts),
+    "memory": (_("Working memory"), _find_memory_texts),
+    "observations": (_("Observations"), _find_observation_texts),
+    "metadata": (_("Metadata"), _find_metadata_texts),
 }

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, bulk_actions, changelist, conversation, edits, saved_views
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.thread_filters import ThreadFilter
 from mastra_memory.admin.thread_views import TEMPLATES, ThreadPages
 from mastra_memory.content.redaction import mask_beginning
@@ -55,11 +55,11 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
 
     def has_change_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
         """Who may edit transcripts."""
-        return access.may(request.user, "edit_transcript")
+        return access.has_permission(request.user, "edit_transcript")
 
     def has_view_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
         """Seeing is a right of its own: editing does not bring it."""
-        return access.may(request.user, "view_thread")
+        return access.has_permission(request.user, "view_thread")
 
     def has_delete_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
         """Django's right to delete, for those who may see."""
@@ -72,10 +72,10 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         """Our list."""
         return changelist.ThreadChangeList
 
-    def shorten(self, threads: QuerySet[Thread]) -> QuerySet[Thread]:
+    def defer_long_columns(self, threads: QuerySet[Thread]) -> QuerySet[Thread]:
         """Leave out the long columns of the list, with `short_title` in place of the title."""
         threads = threads.defer("title", "metadata", "title_request", "title_error")
-        return threads.annotate(short_title=changelist.short_title())
+        return threads.annotate(short_title=changelist.truncate_title())
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Thread], search_term: str
@@ -83,27 +83,27 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         """Through the index, and never by LIKE."""
         search_term = json_text.clean_text(search_term)
         if search_term.strip():
-            queryset = changelist.search(request, queryset, search_term)
+            queryset = changelist.search_threads(request, queryset, search_term)
         if request.resolver_match and request.resolver_match.url_name == "autocomplete":
-            queryset = changelist.masked(request, queryset)
+            queryset = changelist.mask_titles(request, queryset)
         return queryset, False
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
         """The list; without any filter in the address, with the person's default view."""
-        if redirect := saved_views.default_redirect(request):
+        if redirect := saved_views.redirect_to_default_view(request):
             return redirect
         more = {
-            "can_export": access.may(request.user, "export_thread"),
+            "can_export": access.has_permission(request.user, "export_thread"),
             "is_nav_sidebar_enabled": False,
         }
-        context = {**saved_views.context(request), **more, **(extra_context or {})}
+        context = {**saved_views.get_view_context(request), **more, **(extra_context or {})}
         return super().changelist_view(request, context)
 
     def action_checkbox(self, obj: Any) -> Any:
         """Django's own says the title as it is stored."""
-        name = harmless(getattr(obj, "shown_title", ""))[:200] or obj.pk
+        name = escape_bidi_overrides(getattr(obj, "shown_title", ""))[:200] or obj.pk
         label = gettext("Select this conversation: %s") % name
         attributes = {"class": "action-select", "aria-label": label}
         box = forms.CheckboxInput(attributes, lambda value: False)
@@ -113,21 +113,23 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     def conversation(self, thread: Any) -> str:
         """Title, and beneath it the passage found or the newest words."""
         row = thread.row
-        href = conversation.address(thread.pk, at=row.passage_id)
+        href = conversation.conversation_url(thread.pk, at=row.passage_id)
         return format_html(
             '<a class="mm-title" href="{}"><bdi>{}</bdi></a>'
             '<span class="mm-preview" dir="auto">{}{}</span>',
             href,
-            harmless(thread.shown_title)[:200] or thread.pk,
+            escape_bidi_overrides(thread.display_title)[:200] or thread.pk,
             format_html("<b>{}:</b> ", row.role) if row.role and not row.passage else "",
-            row.passage or harmless(row.preview),
+            row.passage or escape_bidi_overrides(row.preview),
         )
 
     @admin.display(description=_("resource"))
     def resource(self, thread: Thread) -> str:
         """Whose it is; leads to all of theirs."""
         query = urlencode({"resource": thread.resource_id})
-        return format_html('<a href="?{}"><bdi>{}</bdi></a>', query, harmless(thread.resource_id))
+        return format_html(
+            '<a href="?{}"><bdi>{}</bdi></a>', query, escape_bidi_overrides(thread.resource_id)
+        )
 
     @admin.display(description=_("messages"))
     def messages(self, thread: Any) -> str:
@@ -163,7 +165,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     def tags(self, thread: Any) -> str:
         """Its tags."""
         names = sorted(link.tag.name for link in thread.thread_tags.all())
-        return changelist.tag_list(names)
+        return changelist.render_tag_links(names)
 
     # Deleting
 
@@ -171,9 +173,11 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
         """What goes with the threads: Django cannot know, since the database deletes it."""
-        mask = access.mask_of(request.user)
+        mask = access.get_mask(request.user)
         threads = list(objs)
-        names = [harmless(mask_beginning(str(thread), mask, 120)) for thread in threads]
+        names = [
+            escape_bidi_overrides(mask_beginning(str(thread), mask, 120)) for thread in threads
+        ]
         counts = history.count_all([thread.pk for thread in threads])
         lacking = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return names, counts, lacking, []
@@ -181,14 +185,18 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> Any:
         """Django's page names the thread: masked for this reader, and never saved so."""
         thread = context["object"]
-        mask = access.mask_of(request.user)
-        thread.title = harmless(mask_beginning(thread.title, mask, changelist.TITLE_CHARACTERS))
+        mask = access.get_mask(request.user)
+        thread.title = escape_bidi_overrides(
+            mask_beginning(thread.title, mask, changelist.TITLE_CHARACTERS)
+        )
         return super().render_delete_form(request, context)
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> Any:
         """And so does what it says afterwards."""
-        mask = access.mask_of(request.user)
-        shown = harmless(mask_beginning(obj_display, mask, changelist.TITLE_CHARACTERS))
+        mask = access.get_mask(request.user)
+        shown = escape_bidi_overrides(
+            mask_beginning(obj_display, mask, changelist.TITLE_CHARACTERS)
+        )
         return super().response_delete(request, shown, obj_id)
 
     def delete_model(self, request: HttpRequest, obj: Thread) -> None:
@@ -208,6 +216,6 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     ) -> Any:
         """Our own history is on the page; Django's log tells unmasked what things were."""
         self._thread(request, object_id)
-        if not access.may(request.user, "view_personal_data"):
+        if not access.has_permission(request.user, "view_personal_data"):
             raise PermissionDenied
         return super().history_view(request, object_id, extra_context)

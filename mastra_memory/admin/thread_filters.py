@@ -36,7 +36,7 @@ PERIODS = [
 ORIGINS = [("", _("either")), ("clone", _("clones")), ("original", _("originals"))]
 
 
-def reviewers() -> QuerySet[Any]:
+def list_reviewers() -> QuerySet[Any]:
     """Who can be given a thread: active staff who may review."""
     users = get_user_model()._default_manager.filter(is_active=True, is_staff=True)
     right = {"codename": "review_thread", "content_type__app_label": "mastra_memory"}
@@ -93,7 +93,7 @@ class FilterForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
-        people = [(str(user.pk), user.get_username()) for user in reviewers()]
+        people = [(str(user.pk), user.get_username()) for user in list_reviewers()]
         self._choose("assignee", [("me", _("me")), ("none", _("nobody")), *people])
         self._choose("tag", [(tag.name, tag.name) for tag in Tag.objects.all()])
         for field in self.fields.values():
@@ -112,35 +112,37 @@ class FilterForm(forms.Form):
                 continue
             if not equals or not key.strip():
                 raise forms.ValidationError(_("Write key=value."))
-            wanted[key.strip()] = _json_or_text(value.strip())
+            wanted[key.strip()] = _parse_json_or_text(value.strip())
         return wanted
 
     def wanted(self, user: Any) -> Wanted:
         """What a valid form asks for."""
         data = self.cleaned_data
         assignee = str(user.pk) if data["assignee"] == "me" else data["assignee"]
-        first, last = period(data["active"], timezone.localdate())
+        first, last = get_period(data["active"], timezone.localdate())
         return Wanted(
             resource=data["resource"],
             status=data["status"],
             priority=int(data["priority"]) if data["priority"] else None,
             assignee=assignee,
             tag=data["tag"],
-            active_from=_start(max(filter(None, (data["active_from"], first)), default=None)),
-            active_to=_end(min(filter(None, (data["active_to"], last)), default=None)),
-            created_from=_start(data["created_from"]),
-            created_to=_end(data["created_to"]),
-            notes=_choice(data["notes"], "yes"),
-            tool_errors=_choice(data["tool_errors"], "yes"),
-            working_memory=_choice(data["memory"], "yes"),
-            clone=_choice(data["origin"], "clone"),
+            active_from=_start_of_day(
+                max(filter(None, (data["active_from"], first)), default=None)
+            ),
+            active_to=_end_of_day(min(filter(None, (data["active_to"], last)), default=None)),
+            created_from=_start_of_day(data["created_from"]),
+            created_to=_end_of_day(data["created_to"]),
+            notes=_parse_choice(data["notes"], "yes"),
+            tool_errors=_parse_choice(data["tool_errors"], "yes"),
+            working_memory=_parse_choice(data["memory"], "yes"),
+            clone=_parse_choice(data["origin"], "clone"),
             min_messages=data["min_messages"],
             max_messages=data["max_messages"],
             metadata=data["metadata"],
         )
 
 
-def period(name: str, today: date) -> tuple[date | None, date | None]:
+def get_period(name: str, today: date) -> tuple[date | None, date | None]:
     """The first and the last day of a period; None where it has no end."""
     if name == "last_month":
         last = today.replace(day=1) - timedelta(days=1)
@@ -152,7 +154,7 @@ def period(name: str, today: date) -> tuple[date | None, date | None]:
     return today - timedelta(days=0 if name == "today" else int(name) - 1), None
 
 
-def _json_or_text(value: str) -> Any:
+def _parse_json_or_text(value: str) -> Any:
     try:
         parsed = json_text.loads(value)
     except InvalidInput:
@@ -160,26 +162,26 @@ def _json_or_text(value: str) -> Any:
     return value if isinstance(parsed, dict | list) else parsed
 
 
-def _shown(field: forms.Field, value: str) -> Any:
+def _get_label(field: forms.Field, value: str) -> Any:
     """How a value is called: a choice by its label."""
     return dict(getattr(field, "choices", ())).get(value, value)
 
 
-def _choice(value: str, positive: str) -> bool | None:
+def _parse_choice(value: str, positive: str) -> bool | None:
     return value == positive if value else None
 
 
-def _start(day: date | None) -> datetime | None:
+def _start_of_day(day: date | None) -> datetime | None:
     return timezone.make_aware(datetime.combine(day, time())) if day else None
 
 
-def _end(day: date | None) -> datetime | None:
+def _end_of_day(day: date | None) -> datetime | None:
     """The first moment that is too late."""
-    return _start(day + timedelta(days=1)) if day and day < date.max else None
+    return _start_of_day(day + timedelta(days=1)) if day and day < date.max else None
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class ActiveFilter:
     """A condition of the list, and the address of the list without it."""
 
     label: Any
@@ -213,10 +215,10 @@ class ThreadFilter(ListFilter):
         return True
 
     @property
-    def chips(self) -> Sequence[Chip]:
+    def chips(self) -> Sequence[ActiveFilter]:
         """What the list is narrowed by, each with a way to drop it."""
         return [
-            Chip(field.label, _shown(field, self.form.data[name]), self._without(name))
+            ActiveFilter(field.label, _get_label(field, self.form.data[name]), self._without(name))
             for name, field in self.form.fields.items()
             if name != "by" and self.form.data.get(name)
         ]
@@ -234,7 +236,7 @@ class ThreadFilter(ListFilter):
         if not self.form.is_valid():
             return queryset.none()
         wanted = self.form.wanted(self.user)
-        if mask_json(wanted.metadata, access.mask_of(self.user)) != wanted.metadata:
+        if mask_json(wanted.metadata, access.get_mask(self.user)) != wanted.metadata:
             told = _("You cannot search for personal data that is masked for you.")
             self.form.add_error("metadata", told)
             return queryset.none()

@@ -23,8 +23,8 @@ from mastra_memory.admin import (
     text_page,
     working_memory_panel,
 )
-from mastra_memory.admin.base import MemoryAdmin, secured
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.base import MemoryAdmin, secure_view
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import mask_beginning
@@ -58,7 +58,9 @@ class ThreadPages(MemoryAdmin):
                 name="mastra_memory_thread_export_one",
             ),
             path("next/", self.next_view, name="mastra_memory_thread_next"),
-            path("<path:object_id>/do/<slug:verb>/", self.do_view, name="mastra_memory_thread_do"),
+            path(
+                "<path:object_id>/do/<slug:verb>/", self.action_view, name="mastra_memory_thread_do"
+            ),
             path(
                 "<path:object_id>/edit/<slug:what>/",
                 self.edit_view,
@@ -74,11 +76,11 @@ class ThreadPages(MemoryAdmin):
                 self.file_view,
                 name="mastra_memory_thread_file",
             ),
-            path("<path:object_id>/here/", self.here_view, name="mastra_memory_thread_here"),
+            path("<path:object_id>/here/", self.presence_view, name="mastra_memory_thread_here"),
             path("<path:object_id>/print/", self.print_view, name="mastra_memory_thread_print"),
         ]
         for pattern in own:
-            pattern.callback = secured(view(pattern.callback))
+            pattern.callback = secure_view(view(pattern.callback))
         return [*own, *super().get_urls()]
 
     def _thread(self, request: HttpRequest, object_id: str) -> Thread:
@@ -94,16 +96,18 @@ class ThreadPages(MemoryAdmin):
         self, request: HttpRequest, thread: Thread | None, template: str, **context: Any
     ) -> TemplateResponse:
         title = context.pop("title", None)
-        mask = access.mask_of(request.user)
+        mask = access.get_mask(request.user)
         if thread is not None:
-            title = title or harmless(mask_beginning(thread.title, mask, 200)) or thread.pk
+            title = (
+                title or escape_bidi_overrides(mask_beginning(thread.title, mask, 200)) or thread.pk
+            )
             context |= {"thread": thread, "thread_path": quote(thread.pk)}
         rights = {
-            "can_review": access.may(request.user, "review_thread"),
-            "can_edit": access.may(request.user, "edit_transcript"),
-            "can_export": access.may(request.user, "export_thread"),
+            "can_review": access.has_permission(request.user, "review_thread"),
+            "can_edit": access.has_permission(request.user, "edit_transcript"),
+            "can_export": access.has_permission(request.user, "export_thread"),
             "can_delete": self.has_delete_permission(request),
-            "sees_all": access.may(request.user, "view_personal_data"),
+            "sees_all": access.has_permission(request.user, "view_personal_data"),
         }
         whole = {
             **self.admin_site.each_context(request),
@@ -124,37 +128,39 @@ class ThreadPages(MemoryAdmin):
     ) -> Any:
         """The conversation, read as a conversation."""
         thread = self._thread(request, object_id)
-        mask = access.mask_of(request.user)
-        all_notes = notes.list_notes(thread.pk, mask=lambda text: harmless(mask(text)))
+        mask = access.get_mask(request.user)
+        all_notes = notes.list_notes(thread.pk, mask=lambda text: escape_bidi_overrides(mask(text)))
         budget = RenderBudget()
-        timeline = conversation.read(request, thread, all_notes, budget)
+        timeline = conversation.load_timeline(request, thread, all_notes, budget)
         if "part" in request.GET:
             return self._page(request, thread, "part", timeline=timeline)
-        panels = sidebar.panels(request, thread, all_notes, budget)
+        panels = sidebar.build_panels(request, thread, all_notes, budget)
         response = self._page(request, thread, "conversation", timeline=timeline, **panels)
         newest = timeline.newest_message
         seen = newest.created_at if newest else None
         notes.visit(thread.pk, request.user, read_up_to=seen)
         return response.render()
 
-    def do_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponseBase:
+    def action_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponseBase:
         """One deed of the page's forms; then the page again, or the next conversation."""
         thread = self._thread(request, object_id)
-        if verb not in review_actions.DEEDS or request.method != "POST":
+        if verb not in review_actions.ACTIONS or request.method != "POST":
             raise Http404
         try:
-            told = review_actions.do(request, thread, verb)
+            told = review_actions.run_action(request, thread, verb)
         except MastraMemoryError as error:
             messages.error(request, str(error))
         else:
             if told:
                 messages.success(request, told)
             if request.POST.get("then") == "next":
-                return _as_whole_page(request, self._to_next(request, thread.pk))
+                return _redirect_whole_page(request, self._to_next(request, thread.pk))
         target = getattr(request, "go_to_thread", None)
         if target:
-            return HttpResponseRedirect(conversation.address(target))
-        return HttpResponseRedirect(conversation.address(thread.pk, at=request.POST.get("at", "")))
+            return HttpResponseRedirect(conversation.conversation_url(target))
+        return HttpResponseRedirect(
+            conversation.conversation_url(thread.pk, at=request.POST.get("at", ""))
+        )
 
     def next_view(self, request: HttpRequest) -> HttpResponseBase:
         """The next conversation of one's own queue, or (`?free`) the next that is nobody's."""
@@ -171,11 +177,11 @@ class ThreadPages(MemoryAdmin):
         else:
             found = reviews.next_of(reviews.queue_of(request.user, threads), current)
         if found is None:
-            messages.info(request, review_actions.nothing_left(free=free))
-            return HttpResponseRedirect(saved_views.list_address(all="1"))
-        return HttpResponseRedirect(conversation.address(found))
+            messages.info(request, review_actions.describe_empty_queue(free=free))
+            return HttpResponseRedirect(saved_views.list_url(all="1"))
+        return HttpResponseRedirect(conversation.conversation_url(found))
 
-    def here_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def presence_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Say that one is here; hear who else is, and what they changed or wrote."""
         thread = self._thread(request, object_id)
         notes.visit(thread.pk, request.user)
@@ -195,14 +201,14 @@ class ThreadPages(MemoryAdmin):
         thread = self._thread(request, object_id)
         if not self.has_change_permission(request):
             raise PermissionDenied
-        outcome = message_editor.handle(request, thread, what)
+        outcome = message_editor.handle_edit(request, thread, what)
         if outcome is None:
             refused = self._page(request, thread, "masked", crumb=_("Edit"))
             refused.status_code = 403
             return refused
         if isinstance(outcome, str):
             messages.success(request, _("Saved. You can take this back under History."))
-            return HttpResponseRedirect(conversation.address(thread.pk, at=outcome))
+            return HttpResponseRedirect(conversation.conversation_url(thread.pk, at=outcome))
         return self._page(request, thread, "edit", crumb=outcome["heading"], **outcome)
 
     def memory_view(self, request: HttpRequest, object_id: str, pk: int) -> HttpResponseBase:
@@ -211,72 +217,74 @@ class ThreadPages(MemoryAdmin):
         row = WorkingMemory.objects.filter(pk=pk, resource_id=thread.resource_id).first()
         if row is None or row.thread_id not in (None, thread.pk) or request.method != "POST":
             raise Http404
-        back = conversation.address(thread.pk)
+        back = conversation.conversation_url(thread.pk)
         if "preview" in request.POST:
-            shown = working_memory_panel.preview(request, row, back=back)
+            shown = working_memory_panel.build_preview(request, row, back=back)
             return self._page(request, thread, "memory_edit", crumb=_("Working memory"), **shown)
-        return working_memory_panel.change(request, row, back=back)
+        return working_memory_panel.save_change(request, row, back=back)
 
     def file_view(
         self, request: HttpRequest, object_id: str, sequence: int, index: int
     ) -> HttpResponseBase:
         """A file that a message holds."""
-        return attachments.answer(request, self._thread(request, object_id), sequence, index)
+        return attachments.attachment_response(
+            request, self._thread(request, object_id), sequence, index
+        )
 
     def text_view(
         self, request: HttpRequest, object_id: str, what: str, key: str
     ) -> HttpResponseBase:
         """All of a long text as plain text, for those who may see the conversation."""
         thread = self._thread(request, object_id)
-        shown = text_page.read(request, thread, what, unquote(key))
+        shown = text_page.load_text_page(request, thread, what, unquote(key))
         return self._page(request, thread, "text", crumb=shown["heading"], **shown)
 
     def print_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
         """The conversation on paper."""
         thread = self._thread(request, object_id)
-        if not access.may(request.user, "export_thread"):
+        if not access.has_permission(request.user, "export_thread"):
             raise PermissionDenied
-        printed = conversation.whole(request, thread)
+        printed = conversation.load_printed_conversation(request, thread)
         return self._page(request, thread, "print", crumb=_("Print"), **printed)
 
     def exports_view(self, request: HttpRequest) -> HttpResponseBase:
         """One's own exports, with their progress."""
-        if not access.may(request.user, "export_thread"):
+        if not access.has_permission(request.user, "export_thread"):
             raise PermissionDenied
         if request.method == "POST":
-            return exports.begin_again(request)
-        context = exports.context(request)
+            return exports.restart_export(request)
+        context = exports.list_exports(request)
         template = "_exports" if "part" in request.GET else "exports"
         return self._page(request, None, template, title=_("Exports"), **context)
 
     def export_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
         """The file of one export."""
-        if not access.may(request.user, "export_thread"):
+        if not access.has_permission(request.user, "export_thread"):
             raise PermissionDenied
-        return exports.download(request, pk)
+        return exports.download_export(request, pk)
 
     def export_thread_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
         """One conversation as a file."""
         thread = self._thread(request, object_id)
         if request.method != "POST":
             raise Http404
-        return exports.start(request, [thread.pk], request.POST.get("format", ""))
+        return exports.start_export(request, [thread.pk], request.POST.get("format", ""))
 
     def team_view(self, request: HttpRequest) -> HttpResponseBase:
         """What the team did, in pictures."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        figures = team_statistics.figures_of(request)
+        figures = team_statistics.get_statistics(request)
         return self._page(request, None, "team", title=_("Team"), **figures)
 
     def views_view(self, request: HttpRequest) -> HttpResponseBase:
         """Save, delete or choose a view of the list."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        return saved_views.change(request)
+        return saved_views.change_views(request)
 
 
-def _as_whole_page(request: HttpRequest, response: HttpResponseRedirect) -> HttpResponseBase:
+def _redirect_whole_page(request: HttpRequest, response: HttpResponseRedirect) -> HttpResponseBase:
     """A redirect that a script, which else would take a part of the answer, follows as a page."""
     if "HX-Request" not in request.headers:
         return response

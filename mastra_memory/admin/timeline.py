@@ -9,23 +9,23 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mastra_memory.admin.markdown import harmless
+from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.render_budget import Prose, RenderBudget
 from mastra_memory.content import part_types
 from mastra_memory.content.redaction import Mask
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review.masked_files import PICTURES
 
-FOLDED = 3_000
+MAX_UNFOLDED_CHARACTERS = 3_000
 """Longer texts are folded."""
 MAX_MESSAGE_BLOCKS = 500
 NAME_CHARACTERS, STATE_CHARACTERS, ERROR_CHARACTERS = 200, 40, 4_000
 MAX_LINK_CHARACTERS = 5_000
-GAP = timedelta(hours=1)
+MIN_GAP = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class ContentBlock:
     """One thing in a message. `kind` says which of the other fields mean something."""
 
     kind: str
@@ -49,7 +49,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class TimelineEntry:
     """One line of the timeline: a day, a gap, or a message."""
 
     kind: str
@@ -62,7 +62,7 @@ class Entry:
     role_label: str = ""
     created_at: datetime | None = None
     edited_at: datetime | None = None
-    blocks: Sequence[Block] = ()
+    blocks: Sequence[ContentBlock] = ()
     is_cut: bool = False
     notes: Sequence[ReviewNote] = ()
     failed: bool = False
@@ -72,7 +72,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lens:
+class ViewerOptions:
     """How this reader sees the conversation."""
 
     mask: Mask
@@ -86,26 +86,26 @@ class Lens:
     """Beginnings of addresses on this site that may be shown as pictures."""
 
 
-def entries(messages: Iterable[Message], lens: Lens) -> list[Entry]:
+def build_entries(messages: Iterable[Message], viewer: ViewerOptions) -> list[TimelineEntry]:
     """Days, gaps of an hour or more, and messages, in order."""
     notes: Mapping[str, list[ReviewNote]] = defaultdict(list)
-    for note in lens.notes:
+    for note in viewer.notes:
         if note.message_id:
             notes[note.message_id].append(note)
-    made: list[Entry] = []
+    made: list[TimelineEntry] = []
     last: datetime | None = None
     for message in messages:
         moment = timezone.localtime(message.created_at)
         if last is None or moment.date() != last.date():
-            made.append(Entry(kind="day", day=moment.date()))
-        elif moment - last >= GAP:
-            made.append(Entry(kind="gap", label=spell(moment - last)))
-        made.append(_entry(message, lens, notes.get(message.pk, ())))
+            made.append(TimelineEntry(kind="day", day=moment.date()))
+        elif moment - last >= MIN_GAP:
+            made.append(TimelineEntry(kind="gap", label=format_duration(moment - last)))
+        made.append(_build_message_entry(message, viewer, notes.get(message.pk, ())))
         last = moment
     return made
 
 
-def spell(span: timedelta) -> str:
+def format_duration(span: timedelta) -> str:
     """A length of time in its largest unit."""
     minutes = int(span.total_seconds() // 60)
     if minutes < 60:
@@ -115,11 +115,13 @@ def spell(span: timedelta) -> str:
     return ngettext("%d day", "%d days", minutes // 1440) % (minutes // 1440)
 
 
-def _entry(message: Message, lens: Lens, notes: Sequence[ReviewNote]) -> Entry:
+def _build_message_entry(
+    message: Message, viewer: ViewerOptions, notes: Sequence[ReviewNote]
+) -> TimelineEntry:
     found = part_types.read_parts(message.content, MAX_MESSAGE_BLOCKS + 1)
-    blocks = _blocks(found, lens)
-    read = lens.read_up_to
-    return Entry(
+    blocks = _build_blocks(found, viewer)
+    read = viewer.read_up_to
+    return TimelineEntry(
         kind="message",
         id=message.pk,
         sequence=message.sequence,
@@ -131,61 +133,63 @@ def _entry(message: Message, lens: Lens, notes: Sequence[ReviewNote]) -> Entry:
         is_cut=any(block.is_cut for block in blocks),
         notes=notes,
         failed=any(isinstance(piece, part_types.ToolCall) and piece.failed for piece in found),
-        is_target=message.pk == lens.target,
+        is_target=message.pk == viewer.target,
         is_unread=read is not None and message.created_at > read,
-        matches=message.pk in lens.matching,
+        matches=message.pk in viewer.matching,
     )
 
 
-def _blocks(found: Sequence[part_types.Part], lens: Lens) -> list[Block]:
-    made: list[Block] = []
+def _build_blocks(found: Sequence[part_types.Part], viewer: ViewerOptions) -> list[ContentBlock]:
+    made: list[ContentBlock] = []
     for piece in found[:MAX_MESSAGE_BLOCKS]:
-        if lens.budget.is_spent:
+        if viewer.budget.is_spent:
             break
-        made.append(_block(piece, lens))
+        made.append(_build_block(piece, viewer))
     if len(made) < len(found):
-        made.append(Block(kind="omitted", is_cut=True))
+        made.append(ContentBlock(kind="omitted", is_cut=True))
     return made
 
 
-def _prose(piece: part_types.TextPart | part_types.ReasoningPart, lens: Lens) -> Block:
-    shown = lens.budget.prose(piece.text, lens.mask)
+def _build_prose_block(
+    piece: part_types.TextPart | part_types.ReasoningPart, viewer: ViewerOptions
+) -> ContentBlock:
+    shown = viewer.budget.prose(piece.text, viewer.mask)
     kind = "text" if isinstance(piece, part_types.TextPart) else "reasoning"
-    folded = bool(shown.html) and shown.size > FOLDED
-    return Block(kind=kind, prose=shown, folded=folded, size=shown.size, is_cut=shown.is_cut)
+    folded = bool(shown.html) and shown.size > MAX_UNFOLDED_CHARACTERS
+    return ContentBlock(kind=kind, prose=shown, folded=folded, size=shown.size, is_cut=shown.is_cut)
 
 
-def _block(piece: part_types.Part, lens: Lens) -> Block:
+def _build_block(piece: part_types.Part, viewer: ViewerOptions) -> ContentBlock:
     """What the page shows of one piece, masked."""
     if isinstance(piece, part_types.TextPart | part_types.ReasoningPart):
-        return _prose(piece, lens)
-    lens.budget.blocks -= 1
+        return _build_prose_block(piece, viewer)
+    viewer.budget.blocks -= 1
     match piece:
         case part_types.ToolCall():
-            return _tool(piece, lens)
+            return _build_tool_block(piece, viewer)
         case part_types.FilePart():
-            return _file(piece, lens)
+            return _build_file_block(piece, viewer)
         case part_types.SourcePart(title, address):
-            safe = address if _is_link(address, lens.mask) else ""
-            label, _cut = lens.budget.text(title, lens.mask, NAME_CHARACTERS)
-            return Block(kind="source", text=label or _("source"), address=safe)
+            safe = address if _is_link(address, viewer.mask) else ""
+            label, _cut = viewer.budget.text(title, viewer.mask, NAME_CHARACTERS)
+            return ContentBlock(kind="source", text=label or _("source"), address=safe)
         case part_types.UnknownPart(kind, value):
-            text, is_cut = lens.budget.json(value, lens.mask)
-            name, _cut = lens.budget.text(kind, lens.mask, NAME_CHARACTERS)
-            return Block(kind="json", name=name, text=text, is_cut=is_cut)
+            text, is_cut = viewer.budget.json(value, viewer.mask)
+            name, _cut = viewer.budget.text(kind, viewer.mask, NAME_CHARACTERS)
+            return ContentBlock(kind="json", name=name, text=text, is_cut=is_cut)
 
 
-def _tool(call: part_types.ToolCall, lens: Lens) -> Block:
-    budget, mask = lens.budget, lens.mask
+def _build_tool_block(call: part_types.ToolCall, viewer: ViewerOptions) -> ContentBlock:
+    budget, mask = viewer.budget, viewer.mask
     args, args_cut = budget.json(call.args, mask)
     result, result_cut = budget.json(
         call.result if call.state == part_types.STATE_RESULT else None, mask
     )
     error, error_cut = budget.text(call.error, mask, ERROR_CHARACTERS)
-    return Block(
+    return ContentBlock(
         kind="tool",
         name=budget.text(call.name, mask, NAME_CHARACTERS)[0],
-        state=harmless(call.state[:STATE_CHARACTERS]),
+        state=escape_bidi_overrides(call.state[:STATE_CHARACTERS]),
         args=args,
         result=result,
         text=error,
@@ -194,14 +198,14 @@ def _tool(call: part_types.ToolCall, lens: Lens) -> Block:
     )
 
 
-def _file(piece: part_types.FilePart, lens: Lens) -> Block:
+def _build_file_block(piece: part_types.FilePart, viewer: ViewerOptions) -> ContentBlock:
     """Held files come from a page of ours; links stay links, but for this site's own pictures."""
-    own = piece.address.startswith(tuple(lens.shown_paths)) if piece.address else False
-    is_link = own or _is_link(piece.address, lens.mask)
+    own = piece.address.startswith(tuple(viewer.shown_paths)) if piece.address else False
+    is_link = own or _is_link(piece.address, viewer.mask)
     held_image = not piece.address and piece.mime_type.lower() in PICTURES
-    name, _cut = lens.budget.text(piece.name, lens.mask, NAME_CHARACTERS)
-    address, _cut = lens.budget.text("" if is_link else piece.address, lens.mask, 300)
-    return Block(
+    name, _cut = viewer.budget.text(piece.name, viewer.mask, NAME_CHARACTERS)
+    address, _cut = viewer.budget.text("" if is_link else piece.address, viewer.mask, 300)
+    return ContentBlock(
         kind="file",
         index=piece.index,
         name=name or _("file"),

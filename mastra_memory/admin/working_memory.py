@@ -14,20 +14,20 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, conversation, working_memory_panel
-from mastra_memory.admin.base import ReadOnlyAdmin, secured
+from mastra_memory.admin.base import ReadOnlyAdmin, secure_view
 from mastra_memory.admin.changelist import (
     BoundedPaginator,
-    ShortenedChangeList,
-    name_of,
-    with_thread_title,
+    TruncatedChangeList,
+    annotate_thread_title,
+    get_owner_name,
 )
-from mastra_memory.admin.markdown import harmless
-from mastra_memory.admin.plain_text import memory_texts, plain_text_response
+from mastra_memory.admin.markdown import escape_bidi_overrides
+from mastra_memory.admin.plain_text import iterate_memory_texts, plain_text_response
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.models import WorkingMemory
 
-PREVIEW = "admin/mastra_memory/thread/memory_edit.html"
+PREVIEW_TEMPLATE = "admin/mastra_memory/thread/memory_edit.html"
 
 
 @admin.register(WorkingMemory)
@@ -46,21 +46,21 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WorkingMemory]:
         """What belongs to visible threads."""
-        return access.of_visible_threads(request, super().get_queryset(request))
+        return access.filter_by_visible_threads(request, super().get_queryset(request))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
         """The list reads no more than the beginnings of texts and titles."""
-        return ShortenedChangeList
+        return TruncatedChangeList
 
-    def shorten(self, rows: QuerySet[WorkingMemory]) -> QuerySet[WorkingMemory]:
+    def defer_long_columns(self, rows: QuerySet[WorkingMemory]) -> QuerySet[WorkingMemory]:
         """Leave out long columns, with `beginning` and `thread_title` in their place."""
         beginning = Left("content", 120 + 2 * MAX_MATCH_CHARS)
-        return with_thread_title(rows).defer("content").annotate(beginning=beginning)
+        return annotate_thread_title(rows).defer("content").annotate(beginning=beginning)
 
     def get_urls(self) -> list[URLPattern]:
         """Our page before Django's last pattern, which takes every address for an id."""
         route = "<path:object_id>/text/"
-        view = secured(self.admin_site.admin_view(self.text_view))
+        view = secure_view(self.admin_site.admin_view(self.text_view))
         own = path(route, view, name="mastra_memory_workingmemory_text")
         return [own, *super().get_urls()]
 
@@ -71,20 +71,20 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         if row is None:
             raise Http404
-        texts = memory_texts(row.content)
+        texts = iterate_memory_texts(row.content)
         return plain_text_response(self, request, row, gettext("Working memory"), texts)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """The columns, texts masked for this reader."""
-        mask = access.mask_of(request.user)
+        mask = access.get_mask(request.user)
 
         @admin.display(description=_("about"))
         def name(row: Any) -> str:
-            return harmless(mask_beginning(name_of(row), mask, 100))
+            return escape_bidi_overrides(mask_beginning(get_owner_name(row), mask, 100))
 
         @admin.display(description=_("text"))
         def beginning(row: Any) -> str:
-            return harmless(mask_beginning(row.beginning, mask, 120))
+            return escape_bidi_overrides(mask_beginning(row.beginning, mask, 120))
 
         return [name, "scope", beginning, "version", "updated_at"]
 
@@ -107,20 +107,20 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
             "opts": self.opts,
         }
         if "preview" in request.POST:
-            context |= working_memory_panel.preview(request, row, back=request.path)
-            return TemplateResponse(request, PREVIEW, context)
+            context |= working_memory_panel.build_preview(request, row, back=request.path)
+            return TemplateResponse(request, PREVIEW_TEMPLATE, context)
         if request.method == "POST":
-            return working_memory_panel.change(request, row, back=request.path)
+            return working_memory_panel.save_change(request, row, back=request.path)
         context |= {
             "original": row,
-            "memory": working_memory_panel.panel(
+            "memory": working_memory_panel.build_panel(
                 request,
                 row,
                 RenderBudget(),
                 text_href=reverse("admin:mastra_memory_workingmemory_text", args=[row.pk]),
             ),
-            "can_edit": access.may(request.user, "edit_transcript"),
+            "can_edit": access.has_permission(request.user, "edit_transcript"),
             "action": request.path,
-            "thread_href": conversation.address(row.thread_id) if row.thread_id else "",
+            "thread_href": conversation.conversation_url(row.thread_id) if row.thread_id else "",
         }
         return TemplateResponse(request, self.change_form_template, context)

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from mastra_memory.admin.markdown import TooComplex, render
+from mastra_memory.admin.markdown import TooComplex, render_markdown
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import keep_text
 from mastra_memory.models import Message, ObservationalRecord, Thread, ThreadChange, WorkingMemory
@@ -269,9 +269,9 @@ def test_history__long_changes_are_not_compared(admin: Client) -> None:
 
 def test_render__stops_when_its_time_is_up() -> None:
     with pytest.raises(TooComplex):
-        render("![" * 9_990, seconds=0.01)
+        render_markdown("![" * 9_990, seconds=0.01)
     with pytest.raises(TooComplex):
-        render("|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n" + "|\n" * 300, seconds=60)
+        render_markdown("|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n" + "|\n" * 300, seconds=60)
 
 
 def test_budget__is_spent_by_what_is_shown() -> None:

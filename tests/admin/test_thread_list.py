@@ -167,7 +167,7 @@ def test_search__within_filters(reviewer: Client) -> None:
 def test_list__pages_and_counts_without_counting_all(
     reviewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mastra_memory.admin.changelist.COUNTED", 60)
+    monkeypatch.setattr("mastra_memory.admin.changelist.MAX_COUNT", 60)
     for n in range(70):
         make_thread(title=f"T{n:02}", thread_id=f"t{n:02}")  # ids break ties of time
     first = reviewer.get(LIST)
@@ -250,7 +250,7 @@ def test_search__by_meaning_ranks_the_nearest_first(reviewer: Client) -> None:
     ],
 )
 def test_period__counts_from_today(name: str, first: date | None, last: date | None) -> None:
-    assert thread_filters.period(name, date(2024, 3, 15)) == (first, last)
+    assert thread_filters.get_period(name, date(2024, 3, 15)) == (first, last)
 
 
 def test_filter__by_a_period_of_activity(reviewer: Client) -> None:
