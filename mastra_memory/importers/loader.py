@@ -1,56 +1,48 @@
-"""Store what a source yields, batch by batch; a batch is one transaction."""
+"""Validate the items of a source and store them in batches, each in one transaction."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from zlib import crc32
 
-from django.db import DataError, IntegrityError, OperationalError, transaction
-
-from mastra_memory.db import locking, sql
-from mastra_memory.importers import preview
 from mastra_memory.importers.parallel import ParallelWorkers
 from mastra_memory.importers.prefetch import prefetch_items
+from mastra_memory.importers.preview import preview_rows
 from mastra_memory.importers.records import (
-    ImportedMessage,
-    ImportedObservationalRecord,
     ImportedThread,
-    ImportedWorkingMemory,
     ImportNote,
     OmittedRecord,
     SourceItem,
     get_kind,
 )
 from mastra_memory.importers.report import ImportReport
-from mastra_memory.importers.storage import messages, observations, threads, working_memory
+from mastra_memory.importers.storage.batches import store_rows
 from mastra_memory.importers.validation import ImportRow, RowResult, ValidatedEntry, validate_items
 
 BATCH_ROWS = 2500
-"""Rows in a batch."""
-BATCH_BYTES = 8 << 20
-"""Text in a batch, roughly."""
+"""The default number of rows in a batch."""
+MAX_BATCH_CHARACTERS = 8 << 20
+"""A batch with more text than this is stored even if it has few rows."""
 DEFAULT_WORKERS = 2
-"""So many connections store at the same time when nothing forbids it."""
-
-_ROW_ERROR_CLASSES = ("22", "23", "54")
-"""Classes of SQLSTATE that blame what is stored: bad value, constraint, too large."""
+"""Connections that store in parallel when the import does not run in a transaction."""
 
 
 class RowBatch:
-    """Rows that wait to be stored together."""
+    """Rows that will be stored together."""
 
     def __init__(self) -> None:
+        """Create an empty batch."""
         self.rows: list[ImportRow] = []
         self.text_length = 0
 
     def add(self, row: ImportRow) -> None:
-        """One more."""
+        """Add a row."""
         self.rows.append(row)
         self.text_length += row.text_length
 
 
 class Loader:
-    """Takes items, stores them, and counts what became of each."""
+    """Store items and count what happened to each of them."""
 
     def __init__(
         self,
@@ -62,33 +54,43 @@ class Loader:
         dry_run: bool = False,
         before_store: Callable[[Sequence[ImportRow]], None] | None = None,
     ) -> None:
-        """`update` overwrites what is there already and differs; `dry_run` stores nothing.
+        """Create a loader.
 
-        With more than one, `workers` have connections of their own, which do not see what an
-        open transaction of the caller has written. `before_store` gets each batch first.
+        Args:
+            report: Receives the counts.
+            batch: The maximum number of rows in a batch.
+            workers: The number of threads that store batches. More than one use connections of
+                their own, which do not see what an open transaction of the caller has written.
+            update: Overwrite stored objects that differ in the source.
+            dry_run: Only count what would be stored.
+            before_store: Called with the rows of each batch before they are stored.
         """
         self._report = report
-        self._size = batch
+        self._batch_rows = batch
         self._batches = [RowBatch() for _ in range(workers)]
         self._workers: ParallelWorkers[list[RowResult]] = ParallelWorkers(workers)
-        self._store = preview_batch if dry_run else partial(store_batch, update=update)
+        self._store = preview_rows if dry_run else partial(store_rows, update=update)
         self._before_store = before_store
         self._stopped = False
 
     def load(
         self, items: Iterable[SourceItem], after_batch: Callable[[], None] = lambda: None
     ) -> bool:
-        """Store everything, calling `after_batch` after each transaction.
+        """Store all items, and return False if `stop` ended the import early.
 
-        False when it was stopped before the end; running it again stores what is missing. The
-        items are made in a thread of their own: they must not touch Django's connection.
+        An import that was stopped can be repeated: it then stores what is missing.
+
+        Args:
+            items: What the source yields. A second thread iterates over it, so it must not use
+                Django's database connection.
+            after_batch: Called after each batch.
         """
         with self._workers, closing(prefetch_items(validate_items(items))) as entries:
             try:
                 for entry in entries:
                     if self._stopped:
                         return False
-                    self._take(entry, after_batch)
+                    self._process(entry, after_batch)
                 for worker in range(len(self._batches)):
                     self._flush(worker)
                 return True
@@ -98,10 +100,10 @@ class Loader:
                 after_batch()
 
     def stop(self) -> None:
-        """Let `load` end after the batches that are being stored; may come from anywhere."""
+        """Make `load` return after the current batches. Can be called from a signal handler."""
         self._stopped = True
 
-    def _take(self, entry: ValidatedEntry, after_batch: Callable[[], None]) -> None:
+    def _process(self, entry: ValidatedEntry, after_batch: Callable[[], None]) -> None:
         if isinstance(entry, OmittedRecord):
             self._report.add_omitted(entry)
         elif isinstance(entry, ImportNote):
@@ -110,7 +112,7 @@ class Loader:
             worker = crc32(_get_ordering_key(entry).encode()) % len(self._batches)
             batch = self._batches[worker]
             batch.add(entry)
-            if len(batch.rows) >= self._size or batch.text_length >= BATCH_BYTES:
+            if len(batch.rows) >= self._batch_rows or batch.text_length >= MAX_BATCH_CHARACTERS:
                 self._flush(worker)
                 after_batch()
 
@@ -134,59 +136,10 @@ class Loader:
 
 
 def _get_ordering_key(row: ImportRow) -> str:
-    """What keeps rows in one lane, and so in order: their thread, without one their resource."""
+    """Return the thread id, or the resource id of a row without a thread.
+
+    Rows with the same key go to the same worker and therefore stay in order.
+    """
     if isinstance(row.item, ImportedThread):
         return row.item.id
     return row.item.thread_id or row.item.resource_id
-
-
-def preview_batch(rows: Sequence[ImportRow]) -> list[RowResult]:
-    """What would become of the rows."""
-    sql.clear_query_log()
-    return list(preview.preview_rows(rows))
-
-
-def store_batch(rows: Sequence[ImportRow], *, update: bool) -> list[RowResult]:
-    """Store the rows in one transaction.
-
-    Where the database refuses one, it is found by halving, and the others are stored.
-    """
-    sql.clear_query_log()
-    try:
-        return _store_in_transaction(rows, update)
-    except (DataError, IntegrityError, OperationalError) as error:
-        code = str(getattr(error.__cause__, "sqlstate", "") or "")
-        if code.startswith(_ROW_ERROR_CLASSES):
-            return _isolate_bad_row(rows, update, error)
-        raise
-
-
-@locking.retry_conflicts
-def _store_in_transaction(rows: Sequence[ImportRow], update: bool) -> list[RowResult]:
-    with transaction.atomic():
-        return list(_store_rows(rows, update))
-
-
-def _isolate_bad_row(rows: Sequence[ImportRow], update: bool, error: Exception) -> list[RowResult]:
-    if len(rows) == 1:
-        reason = f"the database refuses it: {type(error.__cause__).__name__}"
-        return [RowResult(rows[0], "refused", reason, str(error).partition("\n")[0])]
-    half = len(rows) // 2
-    return store_batch(rows[:half], update=update) + store_batch(rows[half:], update=update)
-
-
-def _store_rows(rows: Sequence[ImportRow], update: bool) -> Iterator[RowResult]:
-    """Store rows of all kinds, threads before what hangs on them."""
-    owners = locking.lock_threads(filter(None, map(_get_thread_id, rows)))
-    for kind, store in (
-        (ImportedThread, threads.store_threads),
-        (ImportedWorkingMemory, working_memory.store_working_memories),
-        (ImportedMessage, messages.store_messages),
-        (ImportedObservationalRecord, observations.store_observational_records),
-    ):
-        if chosen := [row for row in rows if isinstance(row.item, kind)]:
-            yield from store(chosen, owners, update=update)
-
-
-def _get_thread_id(row: ImportRow) -> str | None:
-    return row.item.id if isinstance(row.item, ImportedThread) else row.item.thread_id

@@ -1,59 +1,63 @@
-"""Work done side by side, each lane with a thread and a database connection of its own."""
+"""Run jobs in several threads, each with its own database connection."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from django.db import connection
+from django.db import connections
 
 T = TypeVar("T")
 Job = Callable[[], T]
 
 
 class ParallelWorkers(Generic[T]):
-    """Runs jobs of one lane in their order, jobs of different lanes at the same time.
+    """Numbered workers. Jobs of one worker run in order, jobs of different workers in parallel.
 
-    A single lane is no thread but the caller's own, with its connection and its transaction.
+    A single worker uses the thread of the caller, with its connection and its transaction.
     """
 
     def __init__(self, number: int) -> None:
-        self._pools = [ThreadPoolExecutor(1) for _ in range(number)] if number > 1 else []
+        """Start `number` workers."""
+        # An executor with several threads would not keep the order of related jobs.
+        self._executors = [ThreadPoolExecutor(1) for _ in range(number)] if number > 1 else []
         self._running: dict[int, Future[T]] = {}
 
     def submit(self, worker: int, job: Job[T]) -> Iterator[T]:
-        """Start the job, once the lane's last one is done. Gives what has come out since.
+        """Wait until the worker is idle, yield the result of its last job, and start a new one.
 
-        A lane is at most one job behind. Raises what the last job raised.
+        A worker therefore never has more than one job, which limits memory.
+
+        Raises:
+            Exception: The last job of this worker raised it.
         """
-        if not self._pools:
+        if not self._executors:
             yield job()
             return
         if worker in self._running:
             yield self._running.pop(worker).result()
-        self._running[worker] = self._pools[worker].submit(job)
+        self._running[worker] = self._executors[worker].submit(job)
 
     def finish(self) -> Iterator[T]:
-        """Wait for everything; what has come out. Raises what a job raised, after the others."""
+        """Wait for all workers and yield their results; then raise the first error, if any."""
         running, self._running = list(self._running.values()), {}
-        failures = [failure for future in running if (failure := future.exception())]
+        errors = [error for future in running if (error := future.exception())]
         yield from (future.result() for future in running if not future.exception())
-        if failures:
-            raise failures[0]
+        if errors:
+            raise errors[0]
 
     def __enter__(self) -> Self:
+        """Return the workers."""
         return self
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for pool in self._pools:
-            pool.submit(_close_connection)
-            pool.shutdown()
-
-
-def _close_connection() -> None:
-    connection.close()  # that of the thread which runs this
+        """Close the connections of all workers and end their threads."""
+        for executor in self._executors:
+            # Connections belong to a thread, so each worker has to close its own.
+            executor.submit(connections.close_all)
+            executor.shutdown()

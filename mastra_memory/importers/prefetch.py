@@ -1,4 +1,4 @@
-"""Read ahead in a second thread, so that reading and storing go on at the same time."""
+"""Produce items in a second thread, so that reading and storing happen at the same time."""
 
 import queue
 import threading
@@ -9,14 +9,16 @@ from typing import TypeVar
 T = TypeVar("T")
 
 CHUNK_ITEMS = 250
+"""Items that are handed over at once; passing single items through a queue is slow."""
 MAX_WAITING_CHUNKS = 8
-"""So many chunks may wait to be taken: enough to keep both sides busy, little memory."""
+"""Chunks that may wait in the queue: enough to keep both threads busy with little memory."""
 
 
 def prefetch_items(items: Iterable[T]) -> Generator[T, None, None]:
-    """The items in their order, made in a thread of their own.
+    """Yield the items in order; a second thread iterates over `items`.
 
-    What goes wrong there is raised here. Leaving off early ends the thread at its next chunk.
+    An exception in that thread is raised here. Closing the generator ends the thread at its next
+    chunk.
     """
     chunks: queue.Queue[list[T] | BaseException] = queue.Queue(MAX_WAITING_CHUNKS)
     stopped = threading.Event()
@@ -32,15 +34,15 @@ def prefetch_items(items: Iterable[T]) -> Generator[T, None, None]:
             yield from chunk
     finally:
         stopped.set()
-        while thread.is_alive():  # it may be waiting for room
-            _drain(chunks)
+        while thread.is_alive():  # it may be waiting for space in the queue
+            _clear(chunks)
             thread.join(0.05)
 
 
 def _fill(
     items: Iterable[T], chunks: "queue.Queue[list[T] | BaseException]", stopped: threading.Event
 ) -> None:
-    """Put chunks until the empty one, which says that there are no more."""
+    """Put chunks of items into the queue, and an empty chunk after the last one."""
     source = iter(items)
     try:
         while not stopped.is_set():
@@ -48,10 +50,10 @@ def _fill(
             chunks.put(chunk)
             if not chunk:
                 return
-    except BaseException as error:  # noqa: BLE001 - raised again in the other thread
+    except BaseException as error:  # noqa: BLE001 - raised again by the consumer
         chunks.put(error)
 
 
-def _drain(chunks: "queue.Queue[list[T] | BaseException]") -> None:
+def _clear(chunks: "queue.Queue[list[T] | BaseException]") -> None:
     while not chunks.empty():
         chunks.get_nowait()

@@ -1,10 +1,11 @@
-"""What an import would find, without storing anything."""
+"""Find out what an import would do, without storing anything."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from django.db.models import Model
 
+from mastra_memory.db import sql
 from mastra_memory.importers.records import (
     ImportedMessage,
     ImportedObservationalRecord,
@@ -17,13 +18,18 @@ from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMe
 RowKey = tuple[str | None, str | None]
 
 
-def preview_rows(rows: Sequence[ImportRow]) -> Iterator[RowResult]:
-    """`already there` or `stored` (it would be) for each row."""
-    for kind, find in _FINDERS:
-        chosen = [row for row in rows if isinstance(row.item, kind)]
-        there = find(chosen) if chosen else set()
-        for row in chosen:
-            yield RowResult(row, "already there" if _get_key(row) in there else "stored")
+def preview_rows(rows: Sequence[ImportRow]) -> list[RowResult]:
+    """Return `already there` for each row that exists, and `stored` for the others."""
+    sql.clear_query_log()
+    return list(_iter_results(rows))
+
+
+def _iter_results(rows: Sequence[ImportRow]) -> Iterator[RowResult]:
+    for item_type, find in _FINDERS:
+        candidates = [row for row in rows if isinstance(row.item, item_type)]
+        existing = find(candidates) if candidates else set()
+        for row in candidates:
+            yield RowResult(row, "already there" if _get_key(row) in existing else "stored")
 
 
 def _get_key(row: ImportRow) -> RowKey:
@@ -34,13 +40,13 @@ def _get_key(row: ImportRow) -> RowKey:
 
 
 def _find_ids(model: type[Model], rows: Iterable[ImportRow]) -> set[RowKey]:
-    there = model._default_manager.filter(pk__in=[_get_key(row)[0] for row in rows])
-    return {(found, None) for found in there.values_list("pk", flat=True)}
+    existing = model._default_manager.filter(pk__in=[_get_key(row)[0] for row in rows])
+    return {(pk, None) for pk in existing.values_list("pk", flat=True)}
 
 
 def _find_working_memories(rows: Iterable[ImportRow]) -> set[RowKey]:
-    there = WorkingMemory.objects.filter(resource_id__in={_get_key(row)[1] for row in rows})
-    return set(there.values_list("thread_id", "resource_id"))
+    existing = WorkingMemory.objects.filter(resource_id__in={_get_key(row)[1] for row in rows})
+    return set(existing.values_list("thread_id", "resource_id"))
 
 
 _FINDERS = (

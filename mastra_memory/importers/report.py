@@ -1,4 +1,4 @@
-"""Count what became of every record, and write down those that were left out."""
+"""Count what happened to every record, and log the records that were omitted."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,30 +11,39 @@ from mastra_memory.importers.records import ImportNote, ImportOutcome, OmittedRe
 KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
 OUTCOMES: tuple[ImportOutcome, ...] = get_args(ImportOutcome)
 MAX_REASONS = 30
-"""So many reasons are told apart; a source may be wrong in endless ways."""
+"""Distinct reasons that are counted separately. Reasons may quote the source, so that their
+number would otherwise grow with the file."""
+
+_ALWAYS_SHOWN = ("stored", "already there", "skipped", "refused")
 
 
 class ImportReport:
-    """Every record that was read has exactly one outcome, so the numbers add up."""
+    """The counts of an import. Each record has exactly one outcome, so the counts add up."""
 
     def __init__(self, details_file: IO[bytes] | None = None) -> None:
-        """`details_file` gets one line of JSON for each record that is left out."""
+        """Create an empty report.
+
+        Args:
+            details_file: Receives one line of JSON for each omitted record.
+        """
         self._counts: Counter[tuple[RecordKind, ImportOutcome]] = Counter()
         self._reasons: Counter[tuple[str, RecordKind, str]] = Counter()
         self._notes: Counter[str] = Counter()
         self._details_file = details_file
         self.parsed_count = 0
-        """How many records could be read, stored or not."""
+        """The number of records that could be parsed, whether they were stored or not."""
 
     def add(self, kind: RecordKind, outcome: ImportOutcome, number: int = 1) -> None:
-        """So many more."""
+        """Count records with this outcome."""
         self._counts[kind, outcome] += number
         self.parsed_count += number
 
     def add_omitted(self, omitted: OmittedRecord, *, parsed: bool = False) -> None:
-        """One more that is not stored by itself, for a reason.
+        """Count an omitted record and log it to the details file.
 
-        `parsed` says of a refused one that it could be read.
+        Args:
+            omitted: The record. Joined records are counted, but not logged.
+            parsed: Whether a refused record could be parsed, but not stored.
         """
         self.add(omitted.kind, omitted.outcome)
         if omitted.outcome == "refused" and not parsed:
@@ -56,40 +65,41 @@ class ImportReport:
             self._details_file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def add_note(self, note: ImportNote) -> None:
-        """Count a remark."""
+        """Count a note."""
         self._notes[note.text] += 1
 
     def get_count(self, kind: RecordKind, outcome: ImportOutcome) -> int:
-        """How many had this outcome."""
+        """Return the number of records of a kind with this outcome."""
         return self._counts[kind, outcome]
 
     def count_read(self, kind: RecordKind) -> int:
-        """How many there were."""
+        """Return the number of records of a kind, whatever their outcome."""
         return sum(self._counts[kind, outcome] for outcome in OUTCOMES)
 
     @property
     def omitted_count(self) -> int:
-        """How many records the report is about."""
+        """The number of skipped and refused records."""
         return sum(self._reasons.values())
 
     def format_lines(self) -> Iterator[str]:
-        """A table of what became of everything, then reasons and remarks, the commonest first."""
-        used = [o for o in OUTCOMES if any(self._counts[k, o] for k in KINDS) or o in _ALWAYS_SHOWN]
-        yield _format_row("", "read", *used)
+        """Yield a table of all counts, then reasons and notes, the most frequent ones first."""
+        shown = [
+            outcome
+            for outcome in OUTCOMES
+            if outcome in _ALWAYS_SHOWN or any(self._counts[kind, outcome] for kind in KINDS)
+        ]
+        yield _format_row("", "read", *shown)
         for kind in KINDS:
             if self.count_read(kind) or kind in ("threads", "messages"):
                 numbers = (
                     self.count_read(kind),
-                    *(self._counts[kind, outcome] for outcome in used),
+                    *(self._counts[kind, outcome] for outcome in shown),
                 )
                 yield _format_row(kind, *(f"{number:,}" for number in numbers))
         for (outcome, kind, reason), number in self._reasons.most_common():
             yield f"{outcome}: {number:,} {kind}: {reason}"
         for text, number in self._notes.most_common():
             yield f"note: {number:,} {text}"
-
-
-_ALWAYS_SHOWN = ("stored", "already there", "skipped", "refused")
 
 
 def _format_row(name: str, *cells: str) -> str:

@@ -1,4 +1,4 @@
-"""Notice resource ids of a source that are ids of users here."""
+"""Find resource ids of a source that are the ids of users of this site."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,24 +10,24 @@ from mastra_memory.importers.validation import ImportRow
 
 
 class UserIdWarning:
-    """Warns of each resource that is about to become a user's, once."""
+    """Warn once about each resource that is the id of a user, who would see the imported data."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
-        """`warn` gets the resource id."""
+        """Create the check; `warn` is called with the resource id."""
         self._warn = warn
         self._warned: set[str] = set()
 
     def check_rows(self, rows: Sequence[ImportRow]) -> None:
-        """Check the resources of a batch, before it is stored."""
-        kinds = (ImportedThread, ImportedWorkingMemory)
-        found = {row.item.resource_id for row in rows if isinstance(row.item, kinds)}
-        for resource_id in sorted(find_user_ids(found - self._warned)):
+        """Check the resources of a batch before it is stored."""
+        types = (ImportedThread, ImportedWorkingMemory)
+        resource_ids = {row.item.resource_id for row in rows if isinstance(row.item, types)}
+        for resource_id in sorted(find_user_ids(resource_ids - self._warned)):
             self._warned.add(resource_id)
             self._warn(resource_id)
 
 
 def find_user_ids(resource_ids: Iterable[str]) -> set[str]:
-    """Those that are the primary key of a user."""
+    """Return the resource ids that are the primary key of a user."""
     users = get_user_model()
     keys = []
     for resource_id in resource_ids:
@@ -35,7 +35,7 @@ def find_user_ids(resource_ids: Iterable[str]) -> set[str]:
             key = users._meta.pk.clean(resource_id, None)
         except (ValidationError, ValueError):
             continue
-        if str(key) == resource_id:  # not `007`
+        if str(key) == resource_id:  # "007" is not the id of user 7
             keys.append(key)
-    found = users._default_manager.filter(pk__in=keys) if keys else users._default_manager.none()
-    return {str(key) for key in found.values_list("pk", flat=True)}
+    existing = users._default_manager.filter(pk__in=keys) if keys else users._default_manager.none()
+    return {str(pk) for pk in existing.values_list("pk", flat=True)}

@@ -1,4 +1,4 @@
-"""Items checked, cleaned and brought into the form in which they are stored."""
+"""Check imported objects, clean their values, and prepare them for the database."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,31 +30,31 @@ _TITLE_SOURCES = frozenset(Thread.TitleSource.values)
 
 @dataclass(frozen=True, slots=True)
 class ImportRow:
-    """An item that can be stored."""
+    """An object that can be stored."""
 
     item: ImportedObject
-    """With ids and texts as the database can hold them."""
+    """The object, with ids and texts that PostgreSQL can store."""
     json: str = ""
-    """A message's content or a thread's metadata, as JSON."""
+    """The content of a message or the metadata of a thread, as JSON."""
     text: str = ""
-    """What a person would read of a message."""
+    """The readable text of a message, or the text of a working memory."""
     record: ObservationalRecord | None = None
     chunks: Sequence[ObservationChunk] = ()
 
     @property
     def text_length(self) -> int:
-        """Its size, roughly."""
+        """The number of characters, as an estimate of the memory that the row needs."""
         return len(self.json) + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
-    """What became of a row."""
+    """What happened to a row."""
 
     row: ImportRow
     outcome: ImportOutcome
     reason: str = ""
-    """Why it is refused, in words that many may share."""
+    """Why it was refused. The report counts rows with the same reason together."""
     detail: str = ""
 
 
@@ -62,7 +62,7 @@ ValidatedEntry = ImportRow | OmittedRecord | ImportNote
 
 
 def validate_items(items: Iterable[SourceItem]) -> Iterator[ValidatedEntry]:
-    """Rows of the items; what cannot be stored is left out."""
+    """Yield a row for each object; objects that cannot be stored become omitted records."""
     for item in items:
         if isinstance(item, OmittedRecord | ImportNote):
             yield item
@@ -74,7 +74,11 @@ def validate_items(items: Iterable[SourceItem]) -> Iterator[ValidatedEntry]:
 
 
 def validate_item(item: ImportedObject) -> ImportRow:
-    """The row of an item. Raises `InvalidInput` for what cannot be stored."""
+    """Return the row of an object.
+
+    Raises:
+        InvalidInput: The object cannot be stored.
+    """
     match item:
         case ImportedMessage():
             return _validate_message(item)
@@ -145,7 +149,11 @@ def _validate_observational_record(item: ImportedObservationalRecord) -> ImportR
 
 
 def clean_fields(model: type[models.Model], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as the model's fields take them. Raises `InvalidInput` naming the first fault."""
+    """Return the values in the types of the model's fields.
+
+    Raises:
+        InvalidInput: A value is not valid; the message names its field.
+    """
     return {
         name: _clean_field(model._meta.get_field(name), value) for name, value in values.items()
     }
@@ -155,12 +163,12 @@ def _clean_field(field: Any, value: Any) -> Any:
     if value is None and not field.null:
         raise InvalidInput(f"{field.name} is missing")
     if isinstance(field, models.TextField | models.CharField) and not isinstance(value, str):
-        raise InvalidInput(f"{field.name} is no text")
+        raise InvalidInput(f"{field.name} is not a string")
     try:
         value = field.to_python(json_text.clean_json(value))
         field.run_validators(value)
     except (ValidationError, OverflowError):
-        raise InvalidInput(f"{field.name} has a value that does not fit") from None
+        raise InvalidInput(f"{field.name} has an invalid value") from None
     if field.choices and value not in dict(field.flatchoices):
-        raise InvalidInput(f"{field.name} is none of its choices")
+        raise InvalidInput(f"{field.name} is not one of the allowed values")
     return value

@@ -86,8 +86,8 @@ def test_read__a_broken_line_is_refused_alone(
         ({"id": ""}, "id must be 1 to 1024 bytes long"),
         ({"threadId": "x" * 1025}, "threadId must be 1 to 1024 bytes long"),
         ({"content": {"parts": [1]}}, "content.parts.0"),
-        ({"threadId": "t9"}, "its thread is not here"),
-        ({"resourceId": "r9"}, "its thread is not here, or is another resource's"),
+        ({"threadId": "t9"}, "its thread does not exist"),
+        ({"resourceId": "r9"}, "its thread does not exist or belongs to another resource"),
     ],
 )
 def test_load__a_message_that_cannot_be_stored_is_refused_alone(

@@ -17,7 +17,7 @@ from mastra_memory.importers.records import (
     OmittedRecord,
     SourceItem,
 )
-from mastra_memory.importers.storage import messages
+from mastra_memory.importers.storage import queries as storage_queries
 from mastra_memory.models import Message, Thread, WorkingMemory
 from mastra_memory.search import queries
 from tests.conftest import Statements
@@ -144,8 +144,10 @@ def test_load__a_row_that_the_database_refuses_costs_itself_alone(place: int) ->
 
 
 def test_load__what_copy_refuses_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    strict = messages._TABLE.replace("role text", "role text CHECK (role <> 'tool')")
-    monkeypatch.setattr(messages, "_TABLE", strict)
+    strict = storage_queries.CREATE_MESSAGE_TABLE.replace(
+        "role text", "role text CHECK (role <> 'tool')"
+    )
+    monkeypatch.setattr(storage_queries, "CREATE_MESSAGE_TABLE", strict)
     report = import_items([a_thread(), a_message("m1"), a_message("m2", role="tool")])
     assert count_outcomes(report, "messages") == {"stored": 1, "refused": 1}
 

@@ -1,4 +1,4 @@
-"""Store observational records with their chunks."""
+"""Store the observational records of a batch, with their chunks."""
 
 from collections.abc import Sequence
 
@@ -7,26 +7,29 @@ from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadReso
 from mastra_memory.importers.validation import ImportRow, RowResult
 from mastra_memory.models import ObservationalRecord, ObservationChunk
 
-REASON_OTHER_SUBJECT = "its id is the id of another resource's or thread's record"
-REASON_GENERATION_TAKEN = "another record is this generation already"
+REASON_OTHER_SUBJECT = "a record of another thread or resource has the same id"
+REASON_GENERATION_TAKEN = "another record has the same generation"
 
 GenerationKey = tuple[str | None, str, int]
+"""Thread id, resource id and generation count, which identify a generation."""
+
+_GENERATION_FIELDS = ("id", "thread_id", "resource_id", "generation_count")
 
 
 def store_observational_records(
-    rows: Sequence[ImportRow], owners: ThreadResources, *, update: bool
+    rows: Sequence[ImportRow], resources: ThreadResources, *, update: bool
 ) -> list[RowResult]:
-    """Insert the records that are missing, with their chunks.
+    """Insert the records that do not exist, with their chunks.
 
-    One that is there stays; with `update` it is replaced where the source's is newer.
+    An existing record stays as it is. With `update` it is replaced if that of the source is newer.
     """
     records = [_get_record(row) for row in rows]
-    known = ObservationalRecord.objects.in_bulk([record.id for record in records])
+    existing = ObservationalRecord.objects.in_bulk([record.id for record in records])
     generations = _find_generations(records)
-    results, chosen = [], []
+    results, selected = [], []
     for row, record in zip(rows, records, strict=True):
-        old = known.get(record.id)
-        if record.thread_id is not None and owners.get(record.thread_id) != record.resource_id:
+        old = existing.get(record.id)
+        if record.thread_id is not None and resources.get(record.thread_id) != record.resource_id:
             results.append(RowResult(row, "refused", REASON_NO_THREAD))
         elif old and (old.resource_id, old.thread_id) != (record.resource_id, record.thread_id):
             results.append(RowResult(row, "refused", REASON_OTHER_SUBJECT))
@@ -36,9 +39,9 @@ def store_observational_records(
             results.append(RowResult(row, "refused", REASON_GENERATION_TAKEN))
         else:
             results.append(RowResult(row, "updated" if old else "stored"))
-            known[record.id] = record
-            chosen.append(row)
-    _replace_records(chosen)
+            existing[record.id] = record
+            selected.append(row)
+    _replace_records(selected)
     return results
 
 
@@ -52,12 +55,10 @@ def _generation_key(record: ObservationalRecord) -> GenerationKey:
 
 
 def _find_generations(records: Sequence[ObservationalRecord]) -> dict[GenerationKey, str]:
-    """Which record each generation of these resources is."""
-    there = ObservationalRecord.objects.filter(resource_id__in={r.resource_id for r in records})
-    return {_generation_key(record): record.id for record in there.only(*_GENERATION_FIELDS)}
-
-
-_GENERATION_FIELDS = ("id", "thread_id", "resource_id", "generation_count")
+    """Return the record ids of all stored generations of these resources."""
+    resource_ids = {record.resource_id for record in records}
+    stored = ObservationalRecord.objects.filter(resource_id__in=resource_ids)
+    return {_generation_key(record): record.id for record in stored.only(*_GENERATION_FIELDS)}
 
 
 def _replace_records(rows: Sequence[ImportRow]) -> None:
@@ -65,10 +66,10 @@ def _replace_records(rows: Sequence[ImportRow]) -> None:
     ObservationalRecord.objects.filter(id__in=[record.id for record in records]).delete()
     ObservationalRecord.objects.bulk_create(records)
     chunks = [chunk for row in rows for chunk in row.chunks]
-    there = ObservationChunk.objects.filter(id__in=[chunk.id for chunk in chunks])
-    taken = set(there.values_list("id", flat=True))
+    stored = ObservationChunk.objects.filter(id__in=[chunk.id for chunk in chunks])
+    used_ids = set(stored.values_list("id", flat=True))
     for chunk in chunks:
-        if chunk.id in taken:  # a clone of its thread has the chunk under the same id
+        if chunk.id in used_ids:  # a clone of the thread has copied the chunk with its id
             chunk.id = f"ombuf-{derive_id(chunk.record_id, chunk.id)}"
-        taken.add(chunk.id)
+        used_ids.add(chunk.id)
     ObservationChunk.objects.bulk_create(chunks)
