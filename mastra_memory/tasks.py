@@ -98,7 +98,7 @@ def resume() -> None:
 def _enqueue_titles_and_exports() -> None:
     for thread_id in titles.list_due_threads():
         enqueue(generate_title, thread_id)
-    for job_id in exports.list_unfinished():
+    for job_id in exports.list_unfinished_jobs():
         enqueue(make_export, job_id)
 
 
@@ -110,14 +110,14 @@ def catch_up() -> None:
     enqueue(embed_pending)
     enqueue(write_words)
     _enqueue_titles_and_exports()
-    exports.remove_expired()
+    exports.delete_expired_jobs()
 
 
 @shared_task
 @_limited
 def make_export(job_id: int) -> None:
     """Make the file of an export; one that is done stays as it is."""
-    exports.run(job_id)
+    exports.run_export(job_id)
 
 
 def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE) -> None:

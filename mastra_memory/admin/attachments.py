@@ -38,7 +38,7 @@ def attachment_response(
     data = masked_files.mask_file(held, mime_type, mask)
     if data is None:
         raise PermissionDenied(_("This file may hold personal data and cannot be masked."))
-    shown = mime_type.lower() in masked_files.PICTURES and data == held
+    shown = mime_type.lower() in masked_files.IMAGE_TYPES and data == held
     response = HttpResponse(data, mime_type.lower() if shown else "application/octet-stream")
     header = content_disposition_header(not shown, mask(name) or "file")
     if header:

@@ -18,7 +18,7 @@ from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.thread_filters import list_reviewers
 from mastra_memory.models import ExportJob, Review, Tag, Thread
-from mastra_memory.review import reviews
+from mastra_memory.review import reviews, tags
 
 MAX_REVIEWED_THREADS = 1_000
 """Threads that one review action changes."""
@@ -30,7 +30,7 @@ def _make_status_action(status: str, label: Any) -> Callable[..., Any]:
     @admin.action(description=_("Set status: %(status)s"), permissions=["review"])
     def act(model_admin: Any, request: HttpRequest, threads: QuerySet[Thread]) -> None:
         ids = _list_ids(request, threads)
-        count = reviews.change_reviews(ids, by=request.user, status=status)
+        count = reviews.update_reviews(ids, by=request.user, status=status)
         _show_count(request, count)
 
     act.__name__ = f"status_{status}"
@@ -87,7 +87,7 @@ class BulkActions:
     def assign_to_me(self, request: HttpRequest, threads: QuerySet[Thread]) -> None:
         """All of them are mine now."""
         ids = _list_ids(request, threads)
-        count = reviews.change_reviews(ids, by=request.user, assignee_id=request.user.pk)
+        count = reviews.update_reviews(ids, by=request.user, assignee_id=request.user.pk)
         _show_count(request, count, begin=True)
 
     @admin.action(description=_("Assign to…"), permissions=["review"])
@@ -109,7 +109,7 @@ class BulkActions:
         person = list_reviewers().filter(pk=chosen).first() if chosen is not None else None
         ids = _list_ids(request, threads)
         assignee = person.pk if person else None
-        _show_count(request, reviews.change_reviews(ids, by=request.user, assignee_id=assignee))
+        _show_count(request, reviews.update_reviews(ids, by=request.user, assignee_id=assignee))
         return None
 
     @admin.action(description=_("Add a tag…"), permissions=["review"])
@@ -122,7 +122,7 @@ class BulkActions:
             )
         _show_count(
             request,
-            reviews.add_tag(_list_ids(request, threads), request.POST["chosen"], by=request.user),
+            tags.add_tag(_list_ids(request, threads), request.POST["chosen"], by=request.user),
         )
         return None
 

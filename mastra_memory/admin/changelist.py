@@ -82,7 +82,7 @@ class ThreadRow:
 class ThreadChangeList(TruncatedChangeList):
     """Django's list, with what a reviewer wants to see of each thread."""
 
-    found: thread_search.Found | None = None
+    found: thread_search.ThreadMatches | None = None
 
     def get_results(self, request: HttpRequest) -> None:
         """One page, and then one statement each for glances, tags and passages."""
@@ -94,7 +94,7 @@ class ThreadChangeList(TruncatedChangeList):
         )
         threads = list(self.result_list)
         mask = access.get_mask(request.user)
-        glances = thread_search.glance([thread.pk for thread in threads], mask)
+        glances = thread_search.load_previews([thread.pk for thread in threads], mask)
         self.found = getattr(request, "found_threads", None)
         passages = self._passages([thread.pk for thread in threads], mask)
         for thread in threads:
@@ -115,7 +115,7 @@ class ThreadChangeList(TruncatedChangeList):
             return {}
         hits = [self.found.messages.get(pk) for pk in thread_ids]
         wanted = [hit for hit in hits if hit]
-        found = thread_search.passages(wanted, self.query, mask) if wanted else {}
+        found = thread_search.highlight_passages(wanted, self.query, mask) if wanted else {}
         return {pk: render_highlights(passage) for pk, passage in found.items()}
 
 
@@ -126,7 +126,7 @@ def _build_semantic_query(request: HttpRequest) -> str:
 
 
 def _format_count(count: int) -> str:
-    return f"{count}+" if count >= thread_search.COUNT_LIMIT else str(count)
+    return f"{count}+" if count >= thread_search.MAX_COUNTED_MESSAGES else str(count)
 
 
 def search_threads(request: HttpRequest, threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
@@ -136,9 +136,11 @@ def search_threads(request: HttpRequest, threads: QuerySet[Thread], words: str) 
         return threads.none()
     try:
         if by_meaning:
-            found = thread_search.find_by_meaning(threads, words)
+            found = thread_search.find_threads_by_meaning(threads, words)
         else:
-            found = thread_search.find_by_words(threads, words, access.get_mask(request.user))
+            found = thread_search.find_threads_by_words(
+                threads, words, access.get_mask(request.user)
+            )
     except MastraMemoryError as error:
         messages.error(request, str(error))
         return threads.none()

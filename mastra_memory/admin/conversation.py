@@ -15,8 +15,8 @@ from mastra_memory.admin.base import get_static_root
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.timeline import TimelineEntry, ViewerOptions
 from mastra_memory.models import Message, ReviewNote, Thread
-from mastra_memory.review import conversation_pages, notes
-from mastra_memory.review.conversation_pages import Page
+from mastra_memory.review import conversation_pages, visits
+from mastra_memory.review.conversation_pages import ConversationPage
 
 
 def conversation_url(thread_id: str, **query: str) -> str:
@@ -71,7 +71,7 @@ def load_timeline(
     """
     asked = request.GET
     find = asked.get("find", "").strip()
-    read_up_to = notes.read_up_to(thread.pk, request.user)
+    read_up_to = visits.get_read_position(thread.pk, request.user)
     matching = _list_matches(request, thread.pk, find)
     at = asked.get("at", "") or (matching[-1] if matching else "")
     page = _load_page(
@@ -113,27 +113,29 @@ def _page_link(thread: Thread, wanted: bool, **query: str) -> str:
     return conversation_url(thread.pk, **query) if wanted else ""
 
 
-def _get_end_ids(page: Page) -> tuple[str, str]:
+def _get_end_ids(page: ConversationPage) -> tuple[str, str]:
     return (page.messages[0].pk, page.messages[-1].pk) if page.messages else ("", "")
 
 
-def _load_page(thread_id: str, at: str, before: str, after: str, start: str | None) -> Page:
+def _load_page(
+    thread_id: str, at: str, before: str, after: str, start: str | None
+) -> ConversationPage:
     if before and (message := conversation_pages.find_message(thread_id, before)):
-        return conversation_pages.page_before(message)
+        return conversation_pages.get_page_before(message)
     if after and (message := conversation_pages.find_message(thread_id, after)):
-        return conversation_pages.page_after(message)
+        return conversation_pages.get_page_after(message)
     if at and (message := conversation_pages.find_message(thread_id, at)):
-        return conversation_pages.page_around(message)
+        return conversation_pages.get_page_around(message)
     if start == "start":
-        return conversation_pages.oldest_page(thread_id)
-    return conversation_pages.newest_page(thread_id)
+        return conversation_pages.get_oldest_page(thread_id)
+    return conversation_pages.get_newest_page(thread_id)
 
 
 def _list_matches(request: HttpRequest, thread_id: str, find: str) -> list[str]:
     if not find or access.refuse_masked_search(request, find):
         return []
     mask = access.get_mask(request.user)
-    return conversation_pages.list_matching(
+    return conversation_pages.list_messages_with_words(
         thread_id, find, conf.app_settings().SEARCH_LANGUAGE, mask
     )
 
@@ -147,13 +149,17 @@ def _build_jumps(
     find: str,
 ) -> list[JumpLink]:
     jumps = []
-    unread = conversation_pages.find_unread(thread.pk, read_up_to) if read_up_to else None
+    unread = conversation_pages.find_first_unread(thread.pk, read_up_to) if read_up_to else None
     if unread:
         jumps.append(JumpLink("unread", 0, conversation_url(thread.pk, at=unread)))
-    noted = conversation_pages.list_noted(thread.pk) if any(n.message_id for n in all_notes) else []
+    noted = (
+        conversation_pages.list_messages_with_notes(thread.pk)
+        if any(n.message_id for n in all_notes)
+        else []
+    )
     for kind, ids in (
         ("note", noted),
-        ("error", conversation_pages.list_failed(thread.pk)),
+        ("error", conversation_pages.list_messages_with_failed_tools(thread.pk)),
         ("match", matching),
     ):
         if ids:
@@ -178,7 +184,7 @@ MAX_PRINTED_MESSAGES = 1_000
 
 def load_printed_conversation(request: HttpRequest, thread: Thread) -> dict[str, Any]:
     """The conversation from its beginning, as far as it is printed."""
-    page = conversation_pages.oldest_page(thread.pk, size=MAX_PRINTED_MESSAGES)
+    page = conversation_pages.get_oldest_page(thread.pk, size=MAX_PRINTED_MESSAGES)
     # Paper has no second page to load, so it may hold more than a page on the screen.
     budget = RenderBudget(seconds=5.0, characters=4_000_000, blocks=10_000)
     viewer = ViewerOptions(mask=access.get_mask(request.user), budget=budget)

@@ -14,7 +14,7 @@ from mastra_memory.exceptions import InvalidInput, InvalidJson, StaleData
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, MessageEmbedding, Thread, ThreadChange
 from mastra_memory.review import conversation_pages, history
-from mastra_memory.review.history import Change
+from mastra_memory.review.history import ChangeInput
 
 ChangeKind = ThreadChange.Kind
 
@@ -42,8 +42,8 @@ def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
     title = " ".join(json_text.clean_text(title).split())
     if title != old:
         Memory().update_thread(thread_id, title=title)
-        history.record(
-            by, Change(thread_id=thread_id, kind=ChangeKind.TITLE, before=old, after=title)
+        history.record_changes(
+            by, ChangeInput(thread_id=thread_id, kind=ChangeKind.TITLE, before=old, after=title)
         )
 
 
@@ -57,7 +57,9 @@ def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by
         Memory().update_thread(thread_id, metadata=metadata, replace_metadata=True)
         after = Thread.objects.get(pk=thread_id).metadata  # reserved keys stay
         kind = ChangeKind.METADATA
-        history.record(by, Change(thread_id=thread_id, kind=kind, before=old, after=after))
+        history.record_changes(
+            by, ChangeInput(thread_id=thread_id, kind=kind, before=old, after=after)
+        )
 
 
 def parse_metadata(text: str) -> dict[str, Any]:
@@ -90,9 +92,9 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     content = part_types.replace_text(current.content, json_text.clean_text(text))
     _get_memory(message.thread_id).update_messages([{"id": message.pk, "content": content}])
     changed = Message.objects.get(pk=message.pk)
-    history.record(
+    history.record_changes(
         by,
-        Change(
+        ChangeInput(
             thread_id=message.thread_id,
             kind=ChangeKind.MESSAGE,
             message_id=message.pk,
@@ -112,8 +114,8 @@ def delete_messages(thread_id: str, message_ids: Sequence[str], *, by: Any) -> i
     if kept:
         Memory().delete_messages([message["id"] for message in kept])
         kind, first = ChangeKind.MESSAGES_DELETED, kept[0]["id"] if len(kept) == 1 else None
-        change = Change(thread_id=thread_id, kind=kind, before=kept, message_id=first)
-        history.record(by, change)
+        change = ChangeInput(thread_id=thread_id, kind=kind, before=kept, message_id=first)
+        history.record_changes(by, change)
     return len(kept)
 
 
@@ -136,7 +138,7 @@ def undo_last_change(thread_id: str, *, by: Any) -> ThreadChange | None:
     Raises `StaleData` when what it changed was changed again since.
     """
     thread = _lock_thread(thread_id)
-    change = history.find_undoable(thread_id)
+    change = history.find_undoable_change(thread_id)
     if change is None:
         return None
     match change.kind:
@@ -187,17 +189,17 @@ def clone_thread(thread: Thread, *, by: Any, up_to: Message | None = None, title
     """Copy the thread, or its part up to a message; the id of the copy."""
     choices: dict[str, Any] = {"title": title}
     if up_to is not None:
-        choices["selection"] = conversation_pages.selection_up_to(up_to)
+        choices["selection"] = conversation_pages.select_messages_up_to(up_to)
     made = Memory().copy_thread(thread.pk, **choices).thread
-    history.record(
+    history.record_changes(
         by,
-        Change(
+        ChangeInput(
             thread_id=thread.pk,
             kind=ChangeKind.CLONE,
             after=made.id,
             message_id=up_to.pk if up_to else None,
         ),
-        Change(thread_id=made.id, kind=ChangeKind.CLONE, before=thread.pk, after=made.id),
+        ChangeInput(thread_id=made.id, kind=ChangeKind.CLONE, before=thread.pk, after=made.id),
     )
     return made.id
 
@@ -210,7 +212,9 @@ def transfer_thread(thread: Thread, resource_id: str, *, by: Any) -> None:
     new = Memory().transfer_thread(thread.pk, resource_id.strip()).resource_id
     if new != old:
         kind = ChangeKind.TRANSFER
-        history.record(by, Change(thread_id=thread.pk, kind=kind, before=old, after=new))
+        history.record_changes(
+            by, ChangeInput(thread_id=thread.pk, kind=kind, before=old, after=new)
+        )
 
 
 @retry_conflicts

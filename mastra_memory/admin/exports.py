@@ -35,7 +35,7 @@ def start_export(request: HttpRequest, thread_ids: list[str], chosen: str) -> Ht
         masked=not access.has_permission(request.user, "view_personal_data"),
     )
     if exports.is_small(job):
-        exports.run(job.pk)
+        exports.run_export(job.pk)
         return _file_response(ExportJob.objects.get(pk=job.pk))
     Memory().start_export(job.pk)
     messages.info(request, _("The export is being made. It will be here when it is done."))
@@ -54,15 +54,17 @@ def restart_export(request: HttpRequest) -> HttpResponseRedirect:
 def list_exports(request: HttpRequest) -> dict[str, Any]:
     """One's own newest exports."""
     jobs = ExportJob.objects.filter(owner_id=request.user.pk).defer("content").order_by("-pk")
-    newest = list(jobs.filter(created_at__gt=timezone.now() - exports.KEPT)[:MAX_JOBS_SHOWN])
+    newest = list(
+        jobs.filter(created_at__gt=timezone.now() - exports.FILE_LIFETIME)[:MAX_JOBS_SHOWN]
+    )
     running = any(job.state in ("waiting", "running") for job in newest)
-    return {"jobs": newest, "running": running, "kept_days": exports.KEPT.days}
+    return {"jobs": newest, "running": running, "kept_days": exports.FILE_LIFETIME.days}
 
 
 def download_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """One's own finished file, unless it holds more than one may see by now."""
     done = ExportJob.objects.filter(pk=pk, owner_id=request.user.pk, state=ExportJob.State.DONE)
-    job = done.filter(created_at__gt=timezone.now() - exports.KEPT).first()
+    job = done.filter(created_at__gt=timezone.now() - exports.FILE_LIFETIME).first()
     if job is None:
         raise Http404
     if not job.masked and not access.has_permission(request.user, "view_personal_data"):
@@ -79,7 +81,7 @@ def download_export(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def _file_response(job: ExportJob) -> HttpResponse:
-    data, name, mime_type = exports.file_of(job)
+    data, name, mime_type = exports.get_file(job)
     response = HttpResponse(data, mime_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"

@@ -28,7 +28,7 @@ def diff_change(
     """
     if budget.seconds <= 0 or budget.is_spent:
         return [DiffLine("same", _("This page holds too much to compare this."))]
-    if history.TOO_LONG in (change.before, change.after):
+    if history.TOO_LONG_PLACEHOLDER in (change.before, change.after):
         return [DiffLine("same", _("Too long to compare."))]
     sides = [_side_as_text(value, mask, names, budget) for value in (change.before, change.after)]
     before, after = (side[:MAX_SIDE_CHARACTERS] for side in sides)

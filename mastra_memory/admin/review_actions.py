@@ -17,7 +17,7 @@ from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.thread_filters import list_reviewers
 from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.models import Message, Review, Thread
-from mastra_memory.review import conversation_pages, notes, reviews, rubric
+from mastra_memory.review import conversation_pages, notes, reviews, scores, tags
 
 ReviewAction = Callable[[HttpRequest, Thread], str]
 
@@ -46,7 +46,7 @@ def _update_review_fields(request: HttpRequest, thread: Thread, **fields: Any) -
     version = request.POST.get("version", "")
     known = read_integer(version)
     try:
-        return reviews.change_reviews([thread.pk], by=request.user, version=known, **fields)
+        return reviews.update_reviews([thread.pk], by=request.user, version=known, **fields)
     except StaleData as fault:
         raise StaleData(_describe_conflict(thread)) from fault
 
@@ -95,13 +95,13 @@ def assign_to_self(request: HttpRequest, thread: Thread) -> str:
 
 def add_tag(request: HttpRequest, thread: Thread) -> str:
     """A tag, new or known."""
-    reviews.add_tag([thread.pk], request.POST.get("tag", ""), by=request.user)
+    tags.add_tag([thread.pk], request.POST.get("tag", ""), by=request.user)
     return ""
 
 
 def remove_tag(request: HttpRequest, thread: Thread) -> str:
     """Take a tag off."""
-    reviews.remove_tag(thread.pk, request.POST.get("tag", ""), by=request.user)
+    tags.remove_tag(thread.pk, request.POST.get("tag", ""), by=request.user)
     return ""
 
 
@@ -127,7 +127,7 @@ def save_scores(request: HttpRequest, thread: Thread) -> str:
         for name, value in request.POST.items()
         if name.startswith("score-") and (pk := read_integer(name[6:])) is not None
     }
-    rubric.save_scores(thread.pk, answers, by=request.user)
+    scores.save_scores(thread.pk, answers, by=request.user)
     return _("Your scores were saved.")
 
 

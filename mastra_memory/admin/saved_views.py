@@ -33,7 +33,7 @@ def redirect_to_default_view(request: HttpRequest) -> HttpResponseRedirect | Non
     """To the person's default view, when they come without asking for anything."""
     if request.method != "GET" or request.GET:
         return None
-    view = saved_views.find_default(request.user)
+    view = saved_views.find_default_view(request.user)
     if view is None or not view.query:
         return None
     return HttpResponseRedirect(f"{list_url()}?{view.query}")
@@ -42,7 +42,7 @@ def redirect_to_default_view(request: HttpRequest) -> HttpResponseRedirect | Non
 def get_view_context(request: HttpRequest) -> dict[str, Any]:
     """The views to choose from, and the one that is open."""
     query = _normalize_query(request.GET)
-    default = saved_views.find_default(request.user)
+    default = saved_views.find_default_view(request.user)
     return {
         "views": [
             {"view": view, "is_open": view.query == query, "is_own": view.owner == request.user}
@@ -80,5 +80,5 @@ def change_views(request: HttpRequest) -> HttpResponseRedirect:
     elif "delete" in given and chosen is not None and saved_views.delete_view(user, chosen):
         messages.success(request, gettext("The view was deleted."))
     elif "make_default" in given:
-        saved_views.set_default(user, chosen)
+        saved_views.set_default_view(user, chosen)
     return HttpResponseRedirect(f"{list_url()}?{query or 'all=1'}")

@@ -15,6 +15,7 @@ from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.thread_filters import list_reviewers
 from mastra_memory.content.redaction import mask_beginning
+from mastra_memory.db.users import get_usernames
 from mastra_memory.models import (
     ModelUsage,
     ObservationalRecord,
@@ -25,7 +26,7 @@ from mastra_memory.models import (
     ThreadChange,
     WorkingMemory,
 )
-from mastra_memory.review import clone_family, history, notes, reviews, rubric
+from mastra_memory.review import clone_family, history, reviews, scores, tags, visits
 
 MAX_OTHER_THREADS = 6
 MAX_KNOWN_TAGS = 200
@@ -51,8 +52,8 @@ def build_panels(
         **_review_field_as_text(request, thread, visible),
         "thread_notes": [note for note in all_notes if not note.message_id],
         "newest_note": max((note.pk for note in all_notes), default=0),
-        "questions": rubric.list_questions(thread.pk, user),
-        "others_here": notes.others_here(thread.pk, user),
+        "questions": scores.list_questions(thread.pk, user),
+        "others_here": visits.list_other_viewers(thread.pk, user),
         "other_threads": _list_other_threads(thread, visible, mask),
         "metadata_text": metadata,
         "metadata_cut": metadata_cut,
@@ -68,8 +69,8 @@ def _review_field_as_text(
     request: HttpRequest, thread: Thread, visible: QuerySet[Thread]
 ) -> dict[str, Any]:
     review = reviews.get_review(thread.pk)
-    queue = reviews.queue_of(request.user, visible)
-    following = reviews.next_of(queue, thread.pk)
+    queue = reviews.list_queue(request.user, visible)
+    following = reviews.find_next(queue, thread.pk)
     return {
         "review": review,
         "statuses": Review.Status.choices,
@@ -77,7 +78,7 @@ def _review_field_as_text(
         "assignees": list_reviewers()
         if access.has_permission(request.user, "review_thread")
         else [],
-        "tags": reviews.list_tags(thread.pk),
+        "tags": tags.list_tags(thread.pk),
         "known_tags": Tag.objects.values_list("name", flat=True)[:MAX_KNOWN_TAGS],
         "queue_length": len(queue),
         "next_href": conversation_url(following) if following else "",
@@ -146,7 +147,7 @@ def _draw_clone_tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tr
     """The clones around the thread; None for a thread that has none and is none."""
     if thread.clone_source_id is None and not Thread.objects.clones_of(thread.pk).exists():
         return None
-    family = clone_family.family_of(thread, visible)
+    family = clone_family.get_clone_family(thread, visible)
     named = [
         (
             pk,
@@ -161,8 +162,8 @@ def _draw_clone_tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tr
 
 def _history_panel(thread: Thread, mask: Any, budget: RenderBudget) -> dict[str, Any]:
     changes = history.list_changes(thread.pk)
-    undoable = history.find_undoable(thread.pk, with_values=False)
-    names = history.names_of(history_diff.collect_assignee_ids(changes))
+    undoable = history.find_undoable_change(thread.pk, with_values=False)
+    names = get_usernames(history_diff.collect_assignee_ids(changes))
     return {
         "changes": [_describe_change(change, mask, names, budget) for change in changes],
         "undoable": undoable.get_kind_display() if undoable else "",

@@ -22,7 +22,7 @@ def _get_days(request: HttpRequest) -> int:
 def get_statistics(request: HttpRequest) -> dict[str, Any]:
     """Everything the page shows, over the threads that this person may see."""
     days = _get_days(request)
-    found = statistics.figures(access.visible_threads(request), days=days)
+    found = statistics.compute_statistics(access.visible_threads(request), days=days)
     labels = dict(Review.Status.choices)
     statuses = [(str(labels[key]), float(n), str(n)) for key, n in found.by_status]
     people = [(name, float(n), str(n)) for name, n in found.open_by_assignee]
@@ -39,7 +39,7 @@ def get_statistics(request: HttpRequest) -> dict[str, Any]:
         "people": charts.draw_bar_chart(people),
         "scores": charts.draw_bar_chart(scores, top=1.0),
         "median_time": format_duration(found.median_time) if found.median_time else "",
-        "slow_time": format_duration(found.slow_time) if found.slow_time else "",
+        "slow_time": format_duration(found.p90_time) if found.p90_time else "",
         "resolved_count": sum(n for _day_, n in found.resolved),
         "volume_count": sum(n for _day_, n in found.volume),
         "limited": found.limited,

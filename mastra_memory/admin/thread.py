@@ -178,7 +178,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         names = [
             escape_bidi_overrides(mask_beginning(str(thread), mask, 120)) for thread in threads
         ]
-        counts = history.count_all([thread.pk for thread in threads])
+        counts = history.count_related_rows([thread.pk for thread in threads])
         lacking = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return names, counts, lacking, []
 

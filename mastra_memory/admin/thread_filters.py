@@ -21,7 +21,7 @@ from mastra_memory.content.redaction import mask_json
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Review, Tag, Thread
-from mastra_memory.review.filters import Wanted, narrow
+from mastra_memory.review.filters import ThreadFilters, filter_threads
 
 YES_NO = [("", _("either")), ("yes", _("yes")), ("no", _("no"))]
 PERIODS = [
@@ -115,12 +115,12 @@ class FilterForm(forms.Form):
             wanted[key.strip()] = _parse_json_or_text(value.strip())
         return wanted
 
-    def wanted(self, user: Any) -> Wanted:
+    def wanted(self, user: Any) -> ThreadFilters:
         """What a valid form asks for."""
         data = self.cleaned_data
         assignee = str(user.pk) if data["assignee"] == "me" else data["assignee"]
         first, last = get_period(data["active"], timezone.localdate())
-        return Wanted(
+        return ThreadFilters(
             resource=data["resource"],
             status=data["status"],
             priority=int(data["priority"]) if data["priority"] else None,
@@ -240,7 +240,7 @@ class ThreadFilter(ListFilter):
             told = _("You cannot search for personal data that is masked for you.")
             self.form.add_error("metadata", told)
             return queryset.none()
-        return narrow(queryset, wanted)
+        return filter_threads(queryset, wanted)
 
     def expected_parameters(self) -> list[str | None]:
         """Return the query parameters of this filter."""

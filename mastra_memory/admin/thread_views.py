@@ -30,7 +30,7 @@ from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import mask_beginning
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread, WorkingMemory
-from mastra_memory.review import notes, reviews
+from mastra_memory.review import notes, reviews, visits
 
 TEMPLATES = "admin/mastra_memory/thread"
 
@@ -138,7 +138,7 @@ class ThreadPages(MemoryAdmin):
         response = self._page(request, thread, "conversation", timeline=timeline, **panels)
         newest = timeline.newest_message
         seen = newest.created_at if newest else None
-        notes.visit(thread.pk, request.user, read_up_to=seen)
+        visits.record_visit(thread.pk, request.user, read_up_to=seen)
         return response.render()
 
     def action_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponseBase:
@@ -173,9 +173,9 @@ class ThreadPages(MemoryAdmin):
             raise PermissionDenied
         threads = access.visible_threads(request)
         if free:
-            found = reviews.find_unassigned(threads, skip=[current] if current else [])
+            found = reviews.find_unassigned_thread(threads, skip=[current] if current else [])
         else:
-            found = reviews.next_of(reviews.queue_of(request.user, threads), current)
+            found = reviews.find_next(reviews.list_queue(request.user, threads), current)
         if found is None:
             messages.info(request, review_actions.describe_empty_queue(free=free))
             return HttpResponseRedirect(saved_views.list_url(all="1"))
@@ -184,16 +184,16 @@ class ThreadPages(MemoryAdmin):
     def presence_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Say that one is here; hear who else is, and what they changed or wrote."""
         thread = self._thread(request, object_id)
-        notes.visit(thread.pk, request.user)
+        visits.record_visit(thread.pk, request.user)
         review = reviews.get_review(thread.pk)
         known, newest = request.GET.get("version", ""), read_integer(request.GET.get("notes"))
         return self._page(
             request,
             thread,
             "here",
-            others_here=notes.others_here(thread.pk, request.user),
+            others_here=visits.list_other_viewers(thread.pk, request.user),
             changed_by=review.changed_by if known != str(review.version) else None,
-            new_notes=notes.count_after(thread.pk, newest) if newest is not None else 0,
+            new_notes=notes.count_notes_after(thread.pk, newest) if newest is not None else 0,
         )
 
     def edit_view(self, request: HttpRequest, object_id: str, what: str) -> HttpResponseBase:

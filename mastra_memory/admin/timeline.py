@@ -14,7 +14,7 @@ from mastra_memory.admin.render_budget import Prose, RenderBudget
 from mastra_memory.content import part_types
 from mastra_memory.content.redaction import Mask
 from mastra_memory.models import Message, ReviewNote
-from mastra_memory.review.masked_files import PICTURES
+from mastra_memory.review.masked_files import IMAGE_TYPES
 
 MAX_UNFOLDED_CHARACTERS = 3_000
 """Longer texts are folded."""
@@ -202,7 +202,7 @@ def _build_file_block(piece: part_types.FilePart, viewer: ViewerOptions) -> Cont
     """Held files come from a page of ours; links stay links, but for this site's own pictures."""
     own = piece.address.startswith(tuple(viewer.shown_paths)) if piece.address else False
     is_link = own or _is_link(piece.address, viewer.mask)
-    held_image = not piece.address and piece.mime_type.lower() in PICTURES
+    held_image = not piece.address and piece.mime_type.lower() in IMAGE_TYPES
     name, _cut = viewer.budget.text(piece.name, viewer.mask, NAME_CHARACTERS)
     address, _cut = viewer.budget.text("" if is_link else piece.address, viewer.mask, 300)
     return ContentBlock(

@@ -24,7 +24,7 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
 from mastra_memory.models import Scope, Thread, ThreadChange, WorkingMemory
 from mastra_memory.review import history
-from mastra_memory.review.history import Change
+from mastra_memory.review.history import ChangeInput
 from mastra_memory.review.masked_files import mask_document
 
 MAX_REVISIONS = 20
@@ -235,9 +235,9 @@ def _save(request: HttpRequest, row: WorkingMemory, content: str, source: str) -
     )
     for thread_id in _list_history_threads(row):
         kind = ThreadChange.Kind.WORKING_MEMORY
-        history.record(
+        history.record_changes(
             request.user,
-            Change(thread_id=thread_id, kind=kind, before=row.content, after=content),
+            ChangeInput(thread_id=thread_id, kind=kind, before=row.content, after=content),
         )
 
 

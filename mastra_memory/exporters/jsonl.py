@@ -13,13 +13,13 @@ from typing import Any
 import orjson
 
 from mastra_memory.db import json_text, sql, times
-from mastra_memory.exporters.output import Counts, Write
+from mastra_memory.exporters.output import ExportCounts, WriteBytes
 from mastra_memory.exporters.selection import (
-    MessageRow,
-    Selection,
-    ThreadRow,
-    thread_batches,
-    with_messages,
+    ExportedMessage,
+    ExportedThread,
+    ExportSelection,
+    iterate_thread_batches,
+    iterate_with_messages,
 )
 from mastra_memory.models import ObservationalRecord, ObservationChunk
 from mastra_memory.options import camel_keys
@@ -60,46 +60,50 @@ _CHUNK_FIELDS = (
 )
 
 
-def export(selection: Selection, write: Write, after_thread: Callable[[], None]) -> Counts:
+def export(
+    selection: ExportSelection, write: WriteBytes, after_thread: Callable[[], None]
+) -> ExportCounts:
     """Write everything that is selected.
 
     What belongs to a resource as a whole goes along when resources are selected as a whole.
     """
-    counts = Counts()
-    write(_line(HEADER))
+    counts = ExportCounts()
+    write(_encode_line(HEADER))
     if selection.is_whole:
-        for line in _working_memories(selection.of_resources("w.resource_id"), "resource"):
+        for line in _encode_working_memories(
+            selection.resource_condition("w.resource_id"), "resource"
+        ):
             write(line)
-    for threads in thread_batches(selection):
-        memories, records = _hanging_on(threads)
-        for thread, messages in with_messages(selection, threads):
-            write(_thread(thread))
+    for threads in iterate_thread_batches(selection):
+        memories, records = _encode_related_rows(threads)
+        for thread, messages in iterate_with_messages(selection, threads):
+            write(_encode_thread(thread))
             for line in memories.get(thread.id, ()):
                 write(line)
             for message in messages:
-                write(_message(message))
+                write(_encode_message(message))
                 counts.messages += 1
             for line in records.get(thread.id, ()):
                 write(line)
             counts.threads += 1
             after_thread()
     if selection.is_whole:
-        for line in _resource_records(selection):
+        for line in _encode_resource_records(selection):
             write(line)
     return counts
 
 
-def _line(value: Any) -> bytes:
+def _encode_line(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _moment(moment: datetime | None) -> str | None:
+def _format_time(moment: datetime | None) -> str | None:
     return None if moment is None else times.format_time(moment)
 
 
-def _thread(thread: ThreadRow) -> bytes:
+def _encode_thread(thread: ExportedThread) -> bytes:
     metadata = thread.metadata_json
-    return _line(
+    return _encode_line(
         {
             "kind": "thread",
             "id": thread.id,
@@ -107,15 +111,15 @@ def _thread(thread: ThreadRow) -> bytes:
             "title": thread.title,
             "titleSource": thread.title_source,
             "cloneSourceId": thread.clone_source_id,
-            "createdAt": _moment(thread.created_at),
-            "updatedAt": _moment(thread.updated_at),
+            "createdAt": _format_time(thread.created_at),
+            "updatedAt": _format_time(thread.updated_at),
             "metadata": None if metadata is None else orjson.Fragment(metadata),
         }
     )
 
 
-def _message(message: MessageRow) -> bytes:
-    return _line(
+def _encode_message(message: ExportedMessage) -> bytes:
+    return _encode_line(
         {
             "kind": "message",
             "id": message.id,
@@ -123,29 +127,29 @@ def _message(message: MessageRow) -> bytes:
             "resourceId": message.resource_id,
             "role": message.role,
             "type": message.type,
-            "createdAt": _moment(message.created_at),
-            "editedAt": _moment(message.edited_at),
+            "createdAt": _format_time(message.created_at),
+            "editedAt": _format_time(message.edited_at),
             "content": orjson.Fragment(message.content_json),
         }
     )
 
 
-def _hanging_on(threads: Sequence[ThreadRow]) -> tuple[dict[str, list[bytes]], ...]:
+def _encode_related_rows(threads: Sequence[ExportedThread]) -> tuple[dict[str, list[bytes]], ...]:
     """Working memory and observations of the threads, as lines by thread."""
     ids = [thread.id for thread in threads]
     where = sql.Where()
     where.add("w.thread_id = ANY(%s)", ids)
     memories: dict[str, list[bytes]] = {}
-    for line in _working_memories(where, "thread"):
+    for line in _encode_working_memories(where, "thread"):
         memories.setdefault(json_text.loads(line)["threadId"], []).append(line)
     records: dict[str, list[bytes]] = {}
     found = ObservationalRecord.objects.filter(thread_id__in=ids).order_by("generation_count")
     for record in found.prefetch_related("chunks"):
-        records.setdefault(str(record.thread_id), []).append(_record(record))
+        records.setdefault(str(record.thread_id), []).append(_encode_record(record))
     return memories, records
 
 
-def _working_memories(where: sql.Where, scope: str) -> Iterator[bytes]:
+def _encode_working_memories(where: sql.Where, scope: str) -> Iterator[bytes]:
     with sql.stream(
         f"""SELECT w.thread_id, w.resource_id, w.content, w.created_at, w.updated_at,
             (SELECT coalesce(jsonb_agg(jsonb_build_object('version', r.version, 'content',
@@ -157,49 +161,53 @@ def _working_memories(where: sql.Where, scope: str) -> Iterator[bytes]:
         [scope, *where.params],
     ) as rows:
         for thread_id, resource_id, content, created_at, updated_at, revisions in rows:
-            yield _line(
+            yield _encode_line(
                 {
                     "kind": "workingMemory",
                     "threadId": thread_id,
                     "resourceId": resource_id,
                     "content": content,
-                    "createdAt": _moment(created_at),
-                    "updatedAt": _moment(updated_at),
+                    "createdAt": _format_time(created_at),
+                    "updatedAt": _format_time(updated_at),
                     "revisions": orjson.Fragment(revisions),
                 }
             )
 
 
-def _resource_records(selection: Selection) -> Iterator[bytes]:
+def _encode_resource_records(selection: ExportSelection) -> Iterator[bytes]:
     records = ObservationalRecord.objects.filter(thread__isnull=True)
     if selection.resource_ids:
         records = records.filter(resource_id__in=selection.resource_ids)
     ordered = records.order_by("resource_id", "generation_count").prefetch_related("chunks")
-    return map(_record, ordered.iterator(chunk_size=100))
+    return map(_encode_record, ordered.iterator(chunk_size=100))
 
 
-def _record(record: ObservationalRecord) -> bytes:
+def _encode_record(record: ObservationalRecord) -> bytes:
     chunks = sorted(record.chunks.all(), key=lambda chunk: chunk.position)
-    return _line(
+    return _encode_line(
         {
             "kind": "observationalRecord",
             "id": record.id,
             "threadId": record.thread_id,
             "resourceId": record.resource_id,
             "generationCount": record.generation_count,
-            **_fields(record, _RECORD_FIELDS),
-            "chunks": [_fields(chunk, _CHUNK_FIELDS) for chunk in chunks],
+            **_collect_fields(record, _RECORD_FIELDS),
+            "chunks": [_collect_fields(chunk, _CHUNK_FIELDS) for chunk in chunks],
         }
     )
 
 
-def _fields(row: ObservationalRecord | ObservationChunk, names: Sequence[str]) -> dict[str, Any]:
-    return {camel_keys({name: None}).popitem()[0]: _field(getattr(row, name)) for name in names}
+def _collect_fields(
+    row: ObservationalRecord | ObservationChunk, names: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        camel_keys({name: None}).popitem()[0]: _convert_value(getattr(row, name)) for name in names
+    }
 
 
-def _field(value: Any) -> Any:
+def _convert_value(value: Any) -> Any:
     if isinstance(value, datetime):
-        return _moment(value)
+        return _format_time(value)
     if isinstance(value, dict | list):  # whole numbers may be too large for orjson
         return orjson.Fragment(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     return value

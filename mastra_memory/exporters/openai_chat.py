@@ -10,28 +10,34 @@ import orjson
 
 from mastra_memory.content import part_types, tool_calls
 from mastra_memory.db import json_text
-from mastra_memory.exporters.output import Counts, Write
-from mastra_memory.exporters.selection import MessageRow, Selection, conversations
+from mastra_memory.exporters.output import ExportCounts, WriteBytes
+from mastra_memory.exporters.selection import (
+    ExportedMessage,
+    ExportSelection,
+    iterate_conversations,
+)
 
 NAME, SUFFIX = "openai", ".jsonl"
-REACH = 100
+MAX_HELD_MESSAGES = 100
 """So many messages are held while a call waits for its result."""
 
-Chat = dict[str, Any]
+ChatMessage = dict[str, Any]
 
 
-def export(selection: Selection, write: Write, after_thread: Callable[[], None]) -> Counts:
+def export(
+    selection: ExportSelection, write: WriteBytes, after_thread: Callable[[], None]
+) -> ExportCounts:
     """Write a line for each thread that has messages; signals and reasoning are left out.
 
     Each call is followed by its result. One that never ended is left out, unless it comes last.
     """
-    counts = Counts()
-    for _, messages in conversations(selection):
+    counts = ExportCounts()
+    for _, messages in iterate_conversations(selection):
         numbers = count(1)
         separator = b'{"messages":['
-        for group in _groups(messages):
-            for message in _with_results(group.messages, is_last=group.is_last):
-                for chat in chat_of(message, numbers):
+        for group in _group_messages(messages):
+            for message in _merge_results(group.messages, is_last=group.is_last):
+                for chat in convert_message(message, numbers):
                     write(separator + orjson.dumps(chat))
                     separator = b","
             counts.messages += len(group.messages)
@@ -42,20 +48,20 @@ def export(selection: Selection, write: Write, after_thread: Callable[[], None])
     return counts
 
 
-class _Group(NamedTuple):
+class _MessageGroup(NamedTuple):
     """Messages of which the first is not told without the last."""
 
-    messages: list[MessageRow]
+    messages: list[ExportedMessage]
     is_last: bool
 
 
-def _groups(messages: Iterable[MessageRow]) -> Iterator[_Group]:
+def _group_messages(messages: Iterable[ExportedMessage]) -> Iterator[_MessageGroup]:
     """The messages of a thread, those from a call to its result together."""
-    held: list[MessageRow] = []
+    held: list[ExportedMessage] = []
     waiting: set[str] = set()
     for message in messages:
-        if held and (not waiting or len(held) == REACH):
-            yield _Group(held, is_last=False)
+        if held and (not waiting or len(held) == MAX_HELD_MESSAGES):
+            yield _MessageGroup(held, is_last=False)
             held, waiting = [], set()
         held.append(message)
         if tool_calls.may_contain_calls(message.content_json):
@@ -63,10 +69,12 @@ def _groups(messages: Iterable[MessageRow]) -> Iterator[_Group]:
             waiting |= tool_calls.get_open_ids(content)
             waiting -= tool_calls.get_finished_ids(content)
     if held:
-        yield _Group(held, is_last=True)
+        yield _MessageGroup(held, is_last=True)
 
 
-def _with_results(messages: Sequence[MessageRow], *, is_last: bool) -> Iterator[MessageRow]:
+def _merge_results(
+    messages: Sequence[ExportedMessage], *, is_last: bool
+) -> Iterator[ExportedMessage]:
     """The messages with each result inside its call, and without calls that never ended."""
     if not any(tool_calls.may_contain_calls(message.content_json) for message in messages):
         yield from messages
@@ -80,7 +88,7 @@ def _with_results(messages: Sequence[MessageRow], *, is_last: bool) -> Iterator[
             yield replace(message, content_json=json_text.dumps(content))
 
 
-def chat_of(message: MessageRow, numbers: Iterator[int]) -> Iterator[Chat]:
+def convert_message(message: ExportedMessage, numbers: Iterator[int]) -> Iterator[ChatMessage]:
     """The message, followed by the results of the tools that it calls.
 
     `numbers` make ids for the calls that are unique in the thread.
@@ -96,23 +104,23 @@ def chat_of(message: MessageRow, numbers: Iterator[int]) -> Iterator[Chat]:
         if isinstance(piece, part_types.ToolCall)
     ]
     if message.role == "user":
-        yield {"role": "user", "content": _with_pictures(content, found, "\n\n".join(texts))}
+        yield {"role": "user", "content": _add_images(content, found, "\n\n".join(texts))}
         return
     nothing = None if tool_calls else ""
-    chat: Chat = {"role": "assistant", "content": "\n\n".join(texts) or nothing}
+    chat: ChatMessage = {"role": "assistant", "content": "\n\n".join(texts) or nothing}
     if tool_calls:
-        chat["tool_calls"] = [_call(call_id, call) for call_id, call in tool_calls]
+        chat["tool_calls"] = [_convert_tool_call(call_id, call) for call_id, call in tool_calls]
     yield chat
     for call_id, call in tool_calls:
         if call.state != "call":
-            yield {"role": "tool", "tool_call_id": call_id, "content": _outcome(call)}
+            yield {"role": "tool", "tool_call_id": call_id, "content": _format_result(call)}
 
 
-def _with_pictures(content: Any, found: list[part_types.Part], text: str) -> str | list[Chat]:
+def _add_images(content: Any, found: list[part_types.Part], text: str) -> str | list[ChatMessage]:
     pictures = [
         address
         for piece in found
-        if isinstance(piece, part_types.FilePart) and (address := _picture(content, piece))
+        if isinstance(piece, part_types.FilePart) and (address := _get_image_url(content, piece))
     ]
     if not pictures:
         return text
@@ -120,7 +128,7 @@ def _with_pictures(content: Any, found: list[part_types.Part], text: str) -> str
     return [{"type": "text", "text": text}, *shown]
 
 
-def _picture(content: Any, file: part_types.FilePart) -> str:
+def _get_image_url(content: Any, file: part_types.FilePart) -> str:
     """The address of a picture that a model could open, empty for any other file."""
     if file.address:
         kind = content["parts"][file.index].get("type")
@@ -132,12 +140,12 @@ def _picture(content: Any, file: part_types.FilePart) -> str:
     return f"data:{file.mime_type};base64,{base64.b64encode(held[0]).decode()}"
 
 
-def _call(call_id: str, call: part_types.ToolCall) -> Chat:
+def _convert_tool_call(call_id: str, call: part_types.ToolCall) -> ChatMessage:
     arguments = call.args if isinstance(call.args, str) else orjson.dumps(call.args).decode()
     function = {"name": call.name, "arguments": arguments}
     return {"id": call_id, "type": "function", "function": function}
 
 
-def _outcome(call: part_types.ToolCall) -> str:
+def _format_result(call: part_types.ToolCall) -> str:
     outcome = call.error or call.result
     return outcome if isinstance(outcome, str) else orjson.dumps(outcome).decode()

@@ -14,11 +14,11 @@ from mastra_memory.exceptions import InvalidInput
 
 STDOUT = "-"
 
-Write = Callable[[bytes], object]
+WriteBytes = Callable[[bytes], object]
 
 
 @dataclass(slots=True)
-class Counts:
+class ExportCounts:
     """How much was written."""
 
     threads: int = 0
@@ -26,7 +26,7 @@ class Counts:
 
 
 @contextmanager
-def opened(target: str, *, force: bool = False) -> Iterator[Write]:
+def open_output(target: str, *, force: bool = False) -> Iterator[WriteBytes]:
     """What writes bytes to the path, packed if it ends in `.gz`, or to standard output for `-`.
 
     The file gets its name at the end; if anything goes wrong, there is none, and an old one stays.
@@ -40,7 +40,7 @@ def opened(target: str, *, force: bool = False) -> Iterator[Write]:
     if path.is_dir() or (path.exists() and not force):
         hint = "is a folder" if path.is_dir() else "exists already; use --force to overwrite it"
         raise InvalidInput(f"{path} {hint}")
-    with _temporary(path) as file:
+    with _open_temporary(path) as file:
         if path.name.endswith(".gz"):
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                 yield packed.write
@@ -49,7 +49,7 @@ def opened(target: str, *, force: bool = False) -> Iterator[Write]:
 
 
 @contextmanager
-def _temporary(path: Path) -> Iterator[IO[bytes]]:
+def _open_temporary(path: Path) -> Iterator[IO[bytes]]:
     """A file beside the path that becomes it at the end."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -11,12 +11,12 @@ from django.db import connection, transaction
 
 from mastra_memory.db import json_text, sql
 
-THREADS = 100
+THREADS_PER_BATCH = 100
 """So many threads are read at a time; their messages come through a cursor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ExportSelection:
     """Conditions that must all hold; none means everything."""
 
     resource_ids: Sequence[str] = ()
@@ -31,14 +31,14 @@ class Selection:
         """Whether resources are selected with all they have."""
         return not self.thread_ids and self.since is None and self.until is None
 
-    def of_resources(self, column: str) -> sql.Where:
+    def resource_condition(self, column: str) -> sql.Where:
         """The condition on a resource."""
         where = sql.Where()
         if self.resource_ids:
             where.add(f"{column} = ANY(%s)", list(self.resource_ids))
         return where
 
-    def of_messages(self) -> sql.Where:
+    def message_condition(self) -> sql.Where:
         """The condition on messages `m`."""
         where = sql.Where()
         if self.since is not None:
@@ -47,13 +47,13 @@ class Selection:
             where.add("m.created_at < %s", self.until)
         return where
 
-    def of_threads(self) -> sql.Where:
+    def thread_condition(self) -> sql.Where:
         """The condition on threads `t`."""
-        where = self.of_resources("t.resource_id")
+        where = self.resource_condition("t.resource_id")
         if self.thread_ids:
             where.add("t.id = ANY(%s)", list(self.thread_ids))
         if self.since is not None or self.until is not None:
-            messages = self.of_messages()
+            messages = self.message_condition()
             where.add(
                 f"""EXISTS (SELECT FROM mastra_memory_message m
                 WHERE m.thread_id = t.id AND {messages})""",
@@ -63,7 +63,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadRow:
+class ExportedThread:
     """A thread as it is stored, without its working memory."""
 
     id: str
@@ -77,7 +77,7 @@ class ThreadRow:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageRow:
+class ExportedMessage:
     """A message as it is stored."""
 
     id: str
@@ -96,12 +96,12 @@ class MessageRow:
         return json_text.loads(self.content_json)
 
 
-Conversation = tuple[ThreadRow, Iterator[MessageRow]]
+ExportedConversation = tuple[ExportedThread, Iterator[ExportedMessage]]
 """A thread with its messages, which must be read before the next thread is asked for."""
 
 
 @contextmanager
-def one_moment() -> Iterator[None]:
+def consistent_snapshot() -> Iterator[None]:
     """Everything read inside is as it was when the reading began."""
     is_outermost = not connection.in_atomic_block
     with transaction.atomic():
@@ -110,16 +110,16 @@ def one_moment() -> Iterator[None]:
         yield
 
 
-def count_threads(selection: Selection) -> int:
+def count_threads(selection: ExportSelection) -> int:
     """How many threads there are to export."""
-    where = selection.of_threads()
+    where = selection.thread_condition()
     found = sql.fetch_one(
         f"SELECT count(*) FROM mastra_memory_thread t WHERE {where}", where.params
     )
     return found[0] if found else 0
 
 
-def missing_threads(selection: Selection) -> list[str]:
+def list_missing_threads(selection: ExportSelection) -> list[str]:
     """Threads that are named and not there."""
     there = sql.fetch_all(
         "SELECT id FROM mastra_memory_thread WHERE id = ANY(%s)", [list(selection.thread_ids)]
@@ -128,26 +128,26 @@ def missing_threads(selection: Selection) -> list[str]:
     return [thread_id for thread_id in selection.thread_ids if thread_id not in known]
 
 
-def conversations(selection: Selection) -> Iterator[Conversation]:
+def iterate_conversations(selection: ExportSelection) -> Iterator[ExportedConversation]:
     """The threads, oldest first, each with its messages in order."""
-    for threads in thread_batches(selection):
-        yield from with_messages(selection, threads)
+    for threads in iterate_thread_batches(selection):
+        yield from iterate_with_messages(selection, threads)
 
 
-def thread_batches(selection: Selection) -> Iterator[list[ThreadRow]]:
+def iterate_thread_batches(selection: ExportSelection) -> Iterator[list[ExportedThread]]:
     """The threads, oldest first, some at a time."""
-    where = selection.of_threads()
+    where = selection.thread_condition()
     with sql.stream(
         f"""SELECT t.id, t.resource_id, t.title, t.title_source, t.metadata::text,
             t.clone_source_id, t.created_at, t.updated_at
         FROM mastra_memory_thread t WHERE {where} ORDER BY t.created_at, t.id""",
         where.params,
-        batch=THREADS,
+        batch=THREADS_PER_BATCH,
     ) as rows:
-        batch: list[ThreadRow] = []
+        batch: list[ExportedThread] = []
         for cells in rows:
-            batch.append(ThreadRow(*cells))
-            if len(batch) == THREADS:
+            batch.append(ExportedThread(*cells))
+            if len(batch) == THREADS_PER_BATCH:
                 yield batch
                 batch = []
                 sql.clear_query_log()
@@ -155,9 +155,11 @@ def thread_batches(selection: Selection) -> Iterator[list[ThreadRow]]:
             yield batch
 
 
-def with_messages(selection: Selection, threads: Sequence[ThreadRow]) -> Iterator[Conversation]:
+def iterate_with_messages(
+    selection: ExportSelection, threads: Sequence[ExportedThread]
+) -> Iterator[ExportedConversation]:
     """These threads in their order, each with its messages."""
-    where = selection.of_messages()
+    where = selection.message_condition()
     with sql.stream(
         f"""SELECT i.place, m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
             m.text, m.created_at, m.edited_at
@@ -172,5 +174,5 @@ def with_messages(selection: Selection, threads: Sequence[ThreadRow]) -> Iterato
             if number != place:
                 yield thread, iter(())
                 continue
-            yield thread, (MessageRow(*cells[1:]) for cells in messages)
+            yield thread, (ExportedMessage(*cells[1:]) for cells in messages)
             place, messages = next(groups, (0, iter(())))

@@ -9,8 +9,13 @@ import orjson
 
 from mastra_memory.content import part_types
 from mastra_memory.db import times
-from mastra_memory.exporters.output import Counts, Write
-from mastra_memory.exporters.selection import MessageRow, Selection, ThreadRow, conversations
+from mastra_memory.exporters.output import ExportCounts, WriteBytes
+from mastra_memory.exporters.selection import (
+    ExportedMessage,
+    ExportedThread,
+    ExportSelection,
+    iterate_conversations,
+)
 
 NAME, SUFFIX = "csv", ".csv"
 
@@ -25,27 +30,29 @@ HEADER = (
     "tools",
 )
 _BYTE_ORDER_MARK = "\ufeff"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 
 
-def export(selection: Selection, write: Write, after_thread: Callable[[], None]) -> Counts:
+def export(
+    selection: ExportSelection, write: WriteBytes, after_thread: Callable[[], None]
+) -> ExportCounts:
     """Write a header and every message, threads oldest first.
 
     The byte order mark tells spreadsheets that it is UTF-8; a cell that they would take for a
     formula gets an apostrophe in front.
     """
-    counts = Counts()
-    write((_BYTE_ORDER_MARK + _row(HEADER)).encode())
-    for thread, messages in conversations(selection):
+    counts = ExportCounts()
+    write((_BYTE_ORDER_MARK + _format_row(HEADER)).encode())
+    for thread, messages in iterate_conversations(selection):
         for message in messages:
-            write(_row(_cells(thread, message)).encode())
+            write(_format_row(_message_cells(thread, message)).encode())
             counts.messages += 1
         counts.threads += 1
         after_thread()
     return counts
 
 
-def _cells(thread: ThreadRow, message: MessageRow) -> Sequence[str]:
+def _message_cells(thread: ExportedThread, message: ExportedMessage) -> Sequence[str]:
     return (
         thread.id,
         thread.resource_id,
@@ -54,11 +61,11 @@ def _cells(thread: ThreadRow, message: MessageRow) -> Sequence[str]:
         times.format_time(message.created_at),
         message.role,
         message.text,
-        _tools(message),
+        _encode_tool_calls(message),
     )
 
 
-def _tools(message: MessageRow) -> str:
+def _encode_tool_calls(message: ExportedMessage) -> str:
     """The tool calls as JSON, empty when there are none."""
     if '"toolInvocation"' not in message.content_json:
         return ""
@@ -70,11 +77,11 @@ def _tools(message: MessageRow) -> str:
     return orjson.dumps(calls).decode() if calls else ""
 
 
-def _row(cells: Sequence[str]) -> str:
+def _format_row(cells: Sequence[str]) -> str:
     line = io.StringIO()
-    csv.writer(line).writerow(_harmless(cell) for cell in cells)
+    csv.writer(line).writerow(_escape_formula(cell) for cell in cells)
     return line.getvalue()
 
 
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+def _escape_formula(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(_FORMULA_PREFIXES) else cell

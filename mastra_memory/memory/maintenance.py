@@ -54,12 +54,12 @@ def generate_pending_titles() -> int:
 
 def write_pending_exports() -> int:
     """Write the export files that are waiting or were interrupted, and return how many."""
-    return sum(exports.run(job_id) for job_id in exports.list_unfinished())
+    return sum(exports.run_export(job_id) for job_id in exports.list_unfinished_jobs())
 
 
 def remove_expired_exports() -> int:
     """Delete export files that are past their storage time, and return how many."""
-    return exports.remove_expired()
+    return exports.delete_expired_jobs()
 
 
 def request_embeddings(

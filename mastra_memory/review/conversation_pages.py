@@ -9,16 +9,25 @@ from django.db.models import Q, QuerySet
 from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review import masked_search
-from mastra_memory.review.filters import HasFailedTool
+from mastra_memory.review.filters import HasFailedToolCall
 from mastra_memory.search import queries
 from mastra_memory.types import MessageSelection
 
-PAGE = 40
-FIELDS = ("id", "sequence", "role", "type", "content", "created_at", "edited_at", "thread_id")
+PAGE_SIZE = 40
+LOADED_FIELDS = (
+    "id",
+    "sequence",
+    "role",
+    "type",
+    "content",
+    "created_at",
+    "edited_at",
+    "thread_id",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ConversationPage:
     """Messages in the order of time."""
 
     messages: Sequence[Message]
@@ -26,8 +35,8 @@ class Page:
     has_later: bool
 
 
-def _ordered(thread_id: str) -> QuerySet[Message]:
-    return Message.objects.filter(thread_id=thread_id).only(*FIELDS)
+def _messages_of(thread_id: str) -> QuerySet[Message]:
+    return Message.objects.filter(thread_id=thread_id).only(*LOADED_FIELDS)
 
 
 def _before(message: Message) -> Q:
@@ -42,43 +51,46 @@ def _after(message: Message) -> Q:
 
 def find_message(thread_id: str, message_id: str) -> Message | None:
     """The message, if it is this thread's."""
-    return _ordered(thread_id).filter(pk=message_id).first()
+    return _messages_of(thread_id).filter(pk=message_id).first()
 
 
-def newest_page(thread_id: str, *, size: int = PAGE) -> Page:
+def get_newest_page(thread_id: str, *, size: int = PAGE_SIZE) -> ConversationPage:
     """The end of the conversation."""
-    found = list(_ordered(thread_id).order_by("-created_at", "-sequence")[: size + 1])
-    return Page(found[:size][::-1], len(found) > size, False)
+    found = list(_messages_of(thread_id).order_by("-created_at", "-sequence")[: size + 1])
+    return ConversationPage(found[:size][::-1], len(found) > size, False)
 
 
-def oldest_page(thread_id: str, *, size: int = PAGE) -> Page:
+def get_oldest_page(thread_id: str, *, size: int = PAGE_SIZE) -> ConversationPage:
     """The beginning of the conversation."""
-    found = list(_ordered(thread_id).order_by("created_at", "sequence")[: size + 1])
-    return Page(found[:size], False, len(found) > size)
+    found = list(_messages_of(thread_id).order_by("created_at", "sequence")[: size + 1])
+    return ConversationPage(found[:size], False, len(found) > size)
 
 
-def page_before(message: Message, *, size: int = PAGE) -> Page:
+def get_page_before(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
     """What comes right before a message, without it."""
-    earlier = _ordered(message.thread_id).filter(_before(message))
+    earlier = _messages_of(message.thread_id).filter(_before(message))
     found = list(earlier.order_by("-created_at", "-sequence")[: size + 1])
-    return Page(found[:size][::-1], len(found) > size, True)
+    return ConversationPage(found[:size][::-1], len(found) > size, True)
 
 
-def page_after(message: Message, *, size: int = PAGE) -> Page:
+def get_page_after(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
     """What comes right after a message, without it."""
-    later = _ordered(message.thread_id).filter(_after(message))
+    later = _messages_of(message.thread_id).filter(_after(message))
     found = list(later.order_by("created_at", "sequence")[: size + 1])
-    return Page(found[:size], True, len(found) > size)
+    return ConversationPage(found[:size], True, len(found) > size)
 
 
-def page_around(message: Message, *, size: int = PAGE) -> Page:
+def get_page_around(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
     """A page with the message in its middle."""
-    earlier, later = page_before(message, size=size // 4), page_after(message, size=size * 3 // 4)
+    earlier, later = (
+        get_page_before(message, size=size // 4),
+        get_page_after(message, size=size * 3 // 4),
+    )
     messages = [*earlier.messages, message, *later.messages]
-    return Page(messages, earlier.has_earlier, later.has_later)
+    return ConversationPage(messages, earlier.has_earlier, later.has_later)
 
 
-def find_unread(thread_id: str, read_up_to: datetime | None) -> str | None:
+def find_first_unread(thread_id: str, read_up_to: datetime | None) -> str | None:
     """The first message after what somebody has read."""
     messages = Message.objects.filter(thread_id=thread_id).order_by("created_at", "sequence")
     if read_up_to is not None:
@@ -86,31 +98,33 @@ def find_unread(thread_id: str, read_up_to: datetime | None) -> str | None:
     return messages.values_list("pk", flat=True).first()
 
 
-def list_noted(thread_id: str) -> list[str]:
+def list_messages_with_notes(thread_id: str) -> list[str]:
     """Messages with notes, in the order of time."""
     noted = ReviewNote.objects.filter(thread_id=thread_id, message_id__isnull=False)
     messages = Message.objects.filter(thread_id=thread_id, pk__in=noted.values("message_id"))
-    return _ids(messages)
+    return _list_ids(messages)
 
 
-def list_failed(thread_id: str) -> list[str]:
+def list_messages_with_failed_tools(thread_id: str) -> list[str]:
     """Messages with failed tool calls, in the order of time."""
-    return _ids(Message.objects.filter(HasFailedTool(), thread_id=thread_id))
+    return _list_ids(Message.objects.filter(HasFailedToolCall(), thread_id=thread_id))
 
 
-def list_matching(thread_id: str, words: str, language: str, mask: Mask = keep_text) -> list[str]:
+def list_messages_with_words(
+    thread_id: str, words: str, language: str, mask: Mask = keep_text
+) -> list[str]:
     """Return the messages with all the words, where `mask` leaves them readable, by time."""
-    found = _ids(queries.list_messages_with_words(words).filter(thread_id=thread_id))
-    readable = masked_search.list_readable_messages(found, words, language, mask)
+    found = _list_ids(queries.list_messages_with_words(words).filter(thread_id=thread_id))
+    readable = masked_search.filter_readable_messages(found, words, language, mask)
     return [pk for pk in found if pk in readable]
 
 
-def _ids(messages: QuerySet[Message], limit: int = 500) -> list[str]:
+def _list_ids(messages: QuerySet[Message], limit: int = 500) -> list[str]:
     ordered = messages.order_by("created_at", "sequence")
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 
-def selection_up_to(message: Message) -> MessageSelection:
+def select_messages_up_to(message: Message) -> MessageSelection:
     """A thread's messages up to and with this one, for a clone."""
     earlier = Message.objects.filter(thread_id=message.thread_id).filter(_before(message))
     return MessageSelection(message_ids=[*earlier.values_list("pk", flat=True), message.pk])

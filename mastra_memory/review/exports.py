@@ -14,23 +14,23 @@ from mastra_memory.content import redaction
 from mastra_memory.db import json_text, sql
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exporters import jsonl, markdown, spreadsheet
-from mastra_memory.exporters.output import Write
-from mastra_memory.exporters.selection import Selection
+from mastra_memory.exporters.output import WriteBytes
+from mastra_memory.exporters.selection import ExportSelection
 from mastra_memory.models import ExportJob, Message, Thread
 from mastra_memory.review import masked_files
 
-SMALL = 2_000
+MAX_IMMEDIATE_MESSAGES = 2_000
 """So many messages are exported while one waits."""
-BATCH = 100
+THREADS_PER_BATCH = 100
 """Threads between two marks of progress."""
-KEPT = timedelta(days=7)
+FILE_LIFETIME = timedelta(days=7)
 """So long a finished file stays; then the export goes."""
-TRIED = timedelta(hours=6)
+RETRY_PERIOD = timedelta(hours=6)
 """So long an export that broke off is tried again by itself: one that kills workers must end."""
-LOCK = 0x6D6D6578  # "mmex"
+ADVISORY_LOCK_CLASS = 0x6D6D6578  # "mmex"
 """Advisory locks of this class are held while an export is made: a dead worker holds none."""
 
-UNFINISHED = (ExportJob.State.WAITING, ExportJob.State.RUNNING)
+UNFINISHED_STATES = (ExportJob.State.WAITING, ExportJob.State.RUNNING)
 FORMATS = {
     ExportJob.Format.JSONL: (jsonl, "application/x-ndjson"),
     ExportJob.Format.MARKDOWN: (markdown, "text/markdown; charset=utf-8"),
@@ -41,35 +41,38 @@ FORMATS = {
 def is_small(job: ExportJob) -> bool:
     """Whether it can be made while a browser waits; looks at no more messages than it must."""
     messages = Message.objects.filter(thread__in=job.thread_ids).values("pk")
-    return len(job.thread_ids) <= SMALL and messages[: SMALL + 1].count() <= SMALL
+    return (
+        len(job.thread_ids) <= MAX_IMMEDIATE_MESSAGES
+        and messages[: MAX_IMMEDIATE_MESSAGES + 1].count() <= MAX_IMMEDIATE_MESSAGES
+    )
 
 
-def run(job_id: int) -> bool:
+def run_export(job_id: int) -> bool:
     """Make the file; whether it was made here and now.
 
     A job that is done, or that somebody else is making, stays as it is; one that broke off begins
     anew.
     """
-    with _held(job_id) as is_ours:
+    with _try_lock(job_id) as is_ours:
         job = ExportJob.objects.filter(pk=job_id).exclude(state=ExportJob.State.DONE).first()
         if not is_ours or job is None:
             return False
-        _note(job, state=ExportJob.State.RUNNING, done=0, error="")
+        _update_job(job, state=ExportJob.State.RUNNING, done=0, error="")
         try:
-            content, thread_ids = _made(job)
+            content, thread_ids = _build_file(job)
         except Exception as error:
             told = f"{type(error).__name__}: {error}"[:500]
-            _note(job, state=ExportJob.State.FAILED, error=told)
+            _update_job(job, state=ExportJob.State.FAILED, error=told)
             raise
         done = {"state": ExportJob.State.DONE, "done": len(thread_ids), "thread_ids": thread_ids}
-        _note(job, content=content, finished_at=timezone.now(), **done)
+        _update_job(job, content=content, finished_at=timezone.now(), **done)
         return True
 
 
 @contextmanager
-def _held(job_id: int) -> Iterator[bool]:
+def _try_lock(job_id: int) -> Iterator[bool]:
     """Hold the job for this connection, if nobody else does; the database lets go of the dead."""
-    key = (LOCK, job_id % 2**31)
+    key = (ADVISORY_LOCK_CLASS, job_id % 2**31)
     found = sql.fetch_one("SELECT pg_try_advisory_lock(%s, %s)", key)
     is_ours = bool(found and found[0])
     try:
@@ -79,28 +82,34 @@ def _held(job_id: int) -> Iterator[bool]:
             sql.fetch_one("SELECT pg_advisory_unlock(%s, %s)", key)
 
 
-def list_unfinished() -> list[int]:
+def list_unfinished_jobs() -> list[int]:
     """Jobs that wait or broke off, and some that are being made: `run` tells them apart."""
-    jobs = ExportJob.objects.filter(state__in=UNFINISHED, created_at__gt=timezone.now() - TRIED)
+    jobs = ExportJob.objects.filter(
+        state__in=UNFINISHED_STATES, created_at__gt=timezone.now() - RETRY_PERIOD
+    )
     return list(jobs.order_by("pk").values_list("pk", flat=True))
 
 
-def give_up() -> None:
+def fail_abandoned_jobs() -> None:
     """Mark what broke off again and again as failed; its owner can start it once more."""
-    old = ExportJob.objects.filter(state__in=UNFINISHED, created_at__lt=timezone.now() - TRIED)
+    old = ExportJob.objects.filter(
+        state__in=UNFINISHED_STATES, created_at__lt=timezone.now() - RETRY_PERIOD
+    )
     for job in old.defer("content"):
-        with _held(job.pk) as nobody_works:
+        with _try_lock(job.pk) as nobody_works:
             if nobody_works:
-                _note(job, state=ExportJob.State.FAILED, error="It broke off again and again.")
+                _update_job(
+                    job, state=ExportJob.State.FAILED, error="It broke off again and again."
+                )
 
 
 @retry_conflicts
 @transaction.atomic
-def remove_expired() -> int:
+def delete_expired_jobs() -> int:
     """Delete exports that are old, and those that hold a conversation that was deleted since."""
-    give_up()
-    finished = ExportJob.objects.exclude(state__in=UNFINISHED)
-    removed, _kinds = finished.filter(created_at__lt=timezone.now() - KEPT).delete()
+    fail_abandoned_jobs()
+    finished = ExportJob.objects.exclude(state__in=UNFINISHED_STATES)
+    removed, _kinds = finished.filter(created_at__lt=timezone.now() - FILE_LIFETIME).delete()
     stale = sql.fetch_all(
         """SELECT j.id FROM mastra_memory_exportjob j WHERE j.state = %s AND EXISTS (
             SELECT FROM jsonb_array_elements_text(j.thread_ids) AS held (id)
@@ -111,45 +120,47 @@ def remove_expired() -> int:
     return removed + gone
 
 
-def file_of(job: ExportJob) -> tuple[bytes, str, str]:
+def get_file(job: ExportJob) -> tuple[bytes, str, str]:
     """The finished file, its name and its type."""
     module, mime_type = FORMATS[ExportJob.Format(job.format)]
     stamp = timezone.localtime(job.created_at).strftime("%Y-%m-%d-%H%M")
     return gzip.decompress(bytes(job.content or b"")), f"threads-{stamp}{module.SUFFIX}", mime_type
 
 
-def _note(job: ExportJob, **fields: object) -> None:
+def _update_job(job: ExportJob, **fields: object) -> None:
     ExportJob.objects.filter(pk=job.pk).update(**fields)
 
 
-def _made(job: ExportJob) -> tuple[bytes, list[str]]:
+def _build_file(job: ExportJob) -> tuple[bytes, list[str]]:
     """The packed file, and the threads that are in it."""
     buffer = io.BytesIO()
     done: list[str] = []
     with gzip.GzipFile("", "wb", fileobj=buffer, mtime=0) as packed:
-        write = _masking(job, packed.write)
-        for batch in _batches(job.thread_ids):
+        write = _mask_output(job, packed.write)
+        for batch in _iterate_batches(job.thread_ids):
             module, _mime_type = FORMATS[ExportJob.Format(job.format)]
-            selection = Selection(thread_ids=batch)
-            module.export(selection, write if not done else _headless(job, write), _nothing)
+            selection = ExportSelection(thread_ids=batch)
+            module.export(
+                selection, write if not done else _skip_first_line(job, write), _ignore_progress
+            )
             done += batch
-            _note(job, done=len(done))
+            _update_job(job, done=len(done))
     return buffer.getvalue(), done
 
 
-def _nothing() -> None:
+def _ignore_progress() -> None:
     """Progress is noted batch by batch: inside a batch's transaction nobody would see it."""
 
 
-def _batches(thread_ids: Sequence[str]) -> Iterator[list[str]]:
+def _iterate_batches(thread_ids: Sequence[str]) -> Iterator[list[str]]:
     """The threads that are still there, oldest first."""
     there = Thread.objects.filter(pk__in=thread_ids).order_by("created_at", "pk")
     ids = list(there.values_list("pk", flat=True))
-    for at in range(0, len(ids), BATCH):
-        yield ids[at : at + BATCH]
+    for at in range(0, len(ids), THREADS_PER_BATCH):
+        yield ids[at : at + THREADS_PER_BATCH]
 
 
-def _headless(job: ExportJob, write: Write) -> Write:
+def _skip_first_line(job: ExportJob, write: WriteBytes) -> WriteBytes:
     """Without the first line, where the format has a heading of its own."""
     if job.format == ExportJob.Format.MARKDOWN:
         return write
@@ -164,19 +175,19 @@ def _headless(job: ExportJob, write: Write) -> Write:
     return later
 
 
-def _masking(job: ExportJob, write: Callable[[bytes], object]) -> Write:
+def _mask_output(job: ExportJob, write: Callable[[bytes], object]) -> WriteBytes:
     """Masks what the owner may not see: in JSON value by value, so that it stays JSON."""
     mask = redaction.get_mask()
     if not job.masked or mask is redaction.keep_text:
         return write
     if job.format == ExportJob.Format.JSONL:
-        return lambda data: write(b"".join(_masked_line(line, mask) for line in data.splitlines()))
+        return lambda data: write(b"".join(_mask_line(line, mask) for line in data.splitlines()))
     return lambda data: write(mask(data.decode()).encode())
 
 
-def _masked_line(line: bytes, mask: redaction.Mask) -> bytes:
+def _mask_line(line: bytes, mask: redaction.Mask) -> bytes:
     """Return a line of JSON with its values and the files of a message masked."""
     value = json_text.loads(line)
     masked = redaction.mask_json(value, mask)
-    masked_files.mask_held_files(value.get("content"), masked.get("content"), mask)
+    masked_files.mask_embedded_files(value.get("content"), masked.get("content"), mask)
     return orjson.dumps(masked) + b"\n"

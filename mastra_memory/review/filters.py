@@ -18,11 +18,11 @@ from mastra_memory.models import (
     WorkingMemory,
 )
 
-LENGTH_WINDOW = 5_000
+MAX_THREADS_COUNTED = 5_000
 """How many threads, newest activity first, are looked through for their length."""
 
 
-class HasFailedTool(Func):
+class HasFailedToolCall(Func):
     """Whether a message holds a failed tool call; a partial index knows those that do."""
 
     # Word for word the condition of the index `mastra_message_tool_error`.
@@ -38,7 +38,7 @@ class HasFailedTool(Func):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ThreadFilters:
     """What the list is to show; None and empty stand for no condition."""
 
     resource: str = ""
@@ -61,23 +61,23 @@ class Wanted:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def narrow(threads: QuerySet[Thread], wanted: Wanted) -> QuerySet[Thread]:
+def filter_threads(threads: QuerySet[Thread], wanted: ThreadFilters) -> QuerySet[Thread]:
     """The threads that meet every condition."""
-    threads = _by_row(threads, wanted)
-    threads = _by_review(threads, wanted)
+    threads = _filter_by_thread(threads, wanted)
+    threads = _filter_by_review(threads, wanted)
     if wanted.notes is not None:
-        threads = _when(threads, wanted.notes, _mentioned(ReviewNote.objects.all()))
+        threads = _filter_by_condition(threads, wanted.notes, _thread_in(ReviewNote.objects.all()))
     if wanted.tool_errors is not None:
-        failed = _mentioned(Message.objects.filter(HasFailedTool()))
-        threads = _when(threads, wanted.tool_errors, failed)
+        failed = _thread_in(Message.objects.filter(HasFailedToolCall()))
+        threads = _filter_by_condition(threads, wanted.tool_errors, failed)
     if wanted.working_memory is not None:
-        threads = _when(threads, wanted.working_memory, _remembered())
+        threads = _filter_by_condition(threads, wanted.working_memory, _has_working_memory())
     if wanted.min_messages or wanted.max_messages is not None:
-        threads = _by_length(threads, wanted.min_messages or 0, wanted.max_messages)
+        threads = _filter_by_length(threads, wanted.min_messages or 0, wanted.max_messages)
     return threads
 
 
-def _by_row(threads: QuerySet[Thread], wanted: Wanted) -> QuerySet[Thread]:
+def _filter_by_thread(threads: QuerySet[Thread], wanted: ThreadFilters) -> QuerySet[Thread]:
     if wanted.resource:
         threads = threads.of_resource(wanted.resource)  # type: ignore[attr-defined]
     if wanted.created_from:
@@ -95,7 +95,7 @@ def _by_row(threads: QuerySet[Thread], wanted: Wanted) -> QuerySet[Thread]:
     return threads
 
 
-def _by_review(threads: QuerySet[Thread], wanted: Wanted) -> QuerySet[Thread]:
+def _filter_by_review(threads: QuerySet[Thread], wanted: ThreadFilters) -> QuerySet[Thread]:
     reviews = Review.objects.filter(thread_id=OuterRef("pk"))
     if wanted.status == Review.Status.NEW:  # most threads have no review yet
         threads = threads.filter(~Exists(reviews.exclude(status=Review.Status.NEW)))
@@ -117,15 +117,15 @@ def _by_review(threads: QuerySet[Thread], wanted: Wanted) -> QuerySet[Thread]:
     return threads
 
 
-def _when(threads: QuerySet[Thread], wanted: bool, condition: Q) -> QuerySet[Thread]:
+def _filter_by_condition(threads: QuerySet[Thread], wanted: bool, condition: Q) -> QuerySet[Thread]:
     return threads.filter(condition if wanted else ~condition)
 
 
-def _mentioned(rows: QuerySet[Any]) -> Q:
+def _thread_in(rows: QuerySet[Any]) -> Q:
     return Q(Exists(rows.filter(thread_id=OuterRef("pk"))))
 
 
-def _remembered() -> Q:
+def _has_working_memory() -> Q:
     """A text of the thread's own, or one of its resource."""
     texts = WorkingMemory.objects.exclude(content="")
     threads = texts.filter(thread__isnull=False).values("thread_id")
@@ -133,17 +133,17 @@ def _remembered() -> Q:
     return Q(pk__in=Subquery(threads)) | Q(resource_id__in=Subquery(resources))
 
 
-def _by_length(threads: QuerySet[Thread], least: int, most: int | None) -> QuerySet[Thread]:
-    window = threads.order_by("-updated_at", "-pk").values("pk")[:LENGTH_WINDOW]
+def _filter_by_length(threads: QuerySet[Thread], least: int, most: int | None) -> QuerySet[Thread]:
+    window = threads.order_by("-updated_at", "-pk").values("pk")[:MAX_THREADS_COUNTED]
     kept = Thread.objects.filter(pk__in=Subquery(window))
     own = Message.objects.filter(thread_id=OuterRef("pk")).order_by("created_at", "sequence")
     if least > 0:
-        kept = kept.filter(Exists(_from(own, least - 1)))
+        kept = kept.filter(Exists(_message_at(own, least - 1)))
     if most is not None:
-        kept = kept.filter(~Exists(_from(own, most)))
+        kept = kept.filter(~Exists(_message_at(own, most)))
     return threads.filter(pk__in=list(kept.values_list("pk", flat=True)))
 
 
-def _from(messages: QuerySet[Message], offset: int) -> QuerySet[Any, Any]:
+def _message_at(messages: QuerySet[Message], offset: int) -> QuerySet[Any, Any]:
     """Whether there is a message after `offset` others: no count over long threads."""
     return messages.values("pk")[offset : offset + 1]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
-from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Case, F, Func, IntegerField, JSONField, TextField, Value, When
 from django.db.models.functions import Cast, Left
@@ -16,17 +15,17 @@ from mastra_memory.content import redaction
 from mastra_memory.db import json_text
 from mastra_memory.models import Thread, ThreadChange
 
-LOGGED_LENGTH = 2000
+MAX_LOGGED_CHARACTERS = 2000
 """Characters of each side of a change that Django's log keeps; our own history keeps all."""
 
 
 MAX_SHOWN_BYTES = 50_000
 """Of each side of a change that a page shows."""
-TOO_LONG = "…"
+TOO_LONG_PLACEHOLDER = "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ChangeInput:
     """One change to write down."""
 
     thread_id: str
@@ -36,7 +35,7 @@ class Change:
     message_id: str | None = None
 
 
-def record(by: Any, *changes: Change) -> list[ThreadChange]:
+def record_changes(by: Any, *changes: ChangeInput) -> list[ThreadChange]:
     """Write changes down, in the transaction that makes them."""
     rows = ThreadChange.objects.bulk_create(
         ThreadChange(
@@ -50,15 +49,15 @@ def record(by: Any, *changes: Change) -> list[ThreadChange]:
         for change in changes
     )
     if by is not None and apps.is_installed("django.contrib.admin"):
-        _log(by, changes)
+        _write_admin_log(by, changes)
     return rows
 
 
-def _log(by: Any, changes: Sequence[Change]) -> None:
+def _write_admin_log(by: Any, changes: Sequence[ChangeInput]) -> None:
     # Imported late: hosts may use the app without Django's admin.
     log_entry: Any = apps.get_model("admin", "LogEntry")
     kind_of_thread = ContentType.objects.get_for_model(Thread)
-    titles = _titles(change.thread_id for change in changes)
+    titles = _get_masked_titles(change.thread_id for change in changes)
     log_entry.objects.bulk_create(
         log_entry(
             user_id=by.pk,
@@ -66,26 +65,26 @@ def _log(by: Any, changes: Sequence[Change]) -> None:
             object_id=change.thread_id,
             object_repr=titles.get(change.thread_id, change.thread_id)[:200],
             action_flag=2,  # CHANGE
-            change_message=_told(change),
+            change_message=_format_log_message(change),
         )
         for change in changes
     )
 
 
-def _titles(thread_ids: Iterable[str]) -> dict[str, str]:
+def _get_masked_titles(thread_ids: Iterable[str]) -> dict[str, str]:
     beginning = Left("title", 200 + 2 * redaction.MAX_MATCH_CHARS)
     found = Thread.objects.filter(pk__in=set(thread_ids)).values_list("pk", beginning)
     mask = redaction.get_mask()  # Django shows these names to everybody
     return {pk: redaction.mask_beginning(title, mask, 200) or pk for pk, title in found}
 
 
-def _told(change: Change) -> str:
+def _format_log_message(change: ChangeInput) -> str:
     subject = f"{change.kind} {change.message_id}" if change.message_id else change.kind
-    return f"{subject}: was {_short(change.before)}, is {_short(change.after)}"
+    return f"{subject}: was {_truncate_json(change.before)}, is {_truncate_json(change.after)}"
 
 
-def _short(value: Any) -> str:
-    return json_text.dumps(value)[:LOGGED_LENGTH]
+def _truncate_json(value: Any) -> str:
+    return json_text.dumps(value)[:MAX_LOGGED_CHARACTERS]
 
 
 def log_deletion(by: Any, thread: Thread) -> None:
@@ -106,11 +105,11 @@ def log_deletion(by: Any, thread: Thread) -> None:
 def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
     """Return the newest changes first, with their authors.
 
-    Values that are too long to be shown are not read: they are `TOO_LONG` instead.
+    Values that are too long to be shown are not read: they are `TOO_LONG_PLACEHOLDER` instead.
     """
     changes: Any = ThreadChange.objects.filter(thread_id=thread_id).select_related("author")
     changes = changes.defer("before", "after").annotate(
-        short_before=_unless_long("before"), short_after=_unless_long("after")
+        short_before=_value_or_placeholder("before"), short_after=_value_or_placeholder("after")
     )
     newest = list(changes.order_by("-id")[:limit])
     for change in newest:
@@ -118,8 +117,8 @@ def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
     return newest
 
 
-def _unless_long(field: str) -> Case:
-    """Return the value, or `TOO_LONG` in its place.
+def _value_or_placeholder(field: str) -> Case:
+    """Return the value, or `TOO_LONG_PLACEHOLDER` in its place.
 
     PostgreSQL knows the stored size without reading the value. Compressed, it may be a hundredth
     of the real size, which is looked at only where the stored size is small.
@@ -127,7 +126,7 @@ def _unless_long(field: str) -> Case:
     stored = Func(F(field), function="pg_column_size", output_field=IntegerField())
     text = Cast(F(field), TextField())
     written = Func(text, function="octet_length", output_field=IntegerField())
-    too_long = Value(TOO_LONG, output_field=JSONField())
+    too_long = Value(TOO_LONG_PLACEHOLDER, output_field=JSONField())
     return Case(
         When(GreaterThan(stored, MAX_SHOWN_BYTES), then=too_long),
         When(GreaterThan(written, MAX_SHOWN_BYTES), then=too_long),
@@ -135,16 +134,7 @@ def _unless_long(field: str) -> Case:
     )
 
 
-def names_of(user_ids: Iterable[int]) -> dict[int, str]:
-    """The user names of these people, those that are still there."""
-    wanted = set(user_ids)
-    if not wanted:
-        return {}
-    people = get_user_model()._default_manager.filter(pk__in=wanted)
-    return {person.pk: person.get_username() for person in people}
-
-
-def find_undoable(thread_id: str, *, with_values: bool = True) -> ThreadChange | None:
+def find_undoable_change(thread_id: str, *, with_values: bool = True) -> ThreadChange | None:
     """The newest edit, if nobody took it back and it can be taken back.
 
     Without `with_values`, what it changed is read only when it is asked for.
@@ -159,9 +149,9 @@ def mark_undone(change: ThreadChange, by: Any) -> None:
     """Note that a change was taken back."""
     ThreadChange.objects.filter(pk=change.pk).update(undone_at=timezone.now())
     kind = ThreadChange.Kind.UNDO
-    record(
+    record_changes(
         by,
-        Change(
+        ChangeInput(
             thread_id=change.thread_id,
             kind=kind,
             before=change.after,
@@ -171,7 +161,7 @@ def mark_undone(change: ThreadChange, by: Any) -> None:
     )
 
 
-def count_all(thread_ids: Sequence[str]) -> dict[str, int]:
+def count_related_rows(thread_ids: Sequence[str]) -> dict[str, int]:
     """What hangs on these threads and goes with them, by the plural of its name."""
     kept: dict[str, int] = {str(Thread._meta.verbose_name_plural): len(thread_ids)}
     for relation in Thread._meta.related_objects:

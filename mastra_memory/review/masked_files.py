@@ -9,12 +9,12 @@ from mastra_memory.content.redaction import Mask, keep_text, mask_json
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 
-HIDDEN = "[hidden]"
+HIDDEN_FILE = "[hidden]"
 """Stands in an export for a file that cannot be masked."""
-PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 """Types that are shown as they are: no pattern can read a picture."""
 
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def mask_file(data: bytes, mime_type: str, mask: Mask) -> bytes | None:
@@ -26,14 +26,14 @@ def mask_file(data: bytes, mime_type: str, mask: Mask) -> bytes | None:
         return data
     decoded = _decode(data, mime_type)
     if decoded is None:
-        return data if mime_type.lower() in PICTURES else None
+        return data if mime_type.lower() in IMAGE_TYPES else None
     text, encoding = decoded
     return mask_document(text, mask).encode(encoding, errors="replace")
 
 
 def _decode(data: bytes, mime_type: str) -> tuple[str, str] | None:
     """Return the text and its encoding, or None if it is not a text."""
-    encodings = ["utf-16"] if data.startswith(_UTF_16) else ["utf-8"]
+    encodings = ["utf-16"] if data.startswith(_UTF16_BOMS) else ["utf-8"]
     if mime_type.lower().startswith("text/"):
         encodings.append("latin-1")
     for encoding in encodings:
@@ -58,7 +58,7 @@ def mask_document(text: str, mask: Mask) -> str:
     return mask(text)
 
 
-def mask_held_files(content: Any, masked: Any, mask: Mask) -> None:
+def mask_embedded_files(content: Any, masked: Any, mask: Mask) -> None:
     """Mask the files that `content` holds, in its copy `masked`.
 
     `masked` is `content` after `mask_json`, which cannot read what is encoded in base64.
@@ -76,7 +76,7 @@ def mask_held_files(content: Any, masked: Any, mask: Mask) -> None:
         masked_data = mask_file(data, mime_type, mask)
         field = part_types.get_file_key(part)
         if masked_data is None:
-            masked["parts"][index][field] = HIDDEN
+            masked["parts"][index][field] = HIDDEN_FILE
         elif masked_data != data:
             masked["parts"][index][field] = part_types.build_data_uri(masked_data, mime_type)
         else:

@@ -14,11 +14,11 @@ from mastra_memory.search.queries import ALL_WORDS_QUERY
 
 INDEXED_CHARACTERS = 100_000
 """Characters of a message that the index covers."""
-MAX_CHARACTERS = 3_000_000
+MAX_MASKED_CHARACTERS = 3_000_000
 """Characters that one search masks to check its hits; what lies beyond is not found."""
 
 
-def list_readable_messages(
+def filter_readable_messages(
     message_ids: Sequence[str], words: str, language: str, mask: Mask
 ) -> Container[str]:
     """Return those of the messages in which the words are found after masking."""
@@ -31,12 +31,12 @@ def list_readable_messages(
             FROM unnest(%s::text[]) WITH ORDINALITY AS w (id, position)
             JOIN mastra_memory_message m ON m.id = w.id) AS hits
         WHERE characters <= %s""",
-        [INDEXED_CHARACTERS, INDEXED_CHARACTERS, list(message_ids), MAX_CHARACTERS],
+        [INDEXED_CHARACTERS, INDEXED_CHARACTERS, list(message_ids), MAX_MASKED_CHARACTERS],
     )
-    return list_readable(dict(found), words, language, mask)
+    return filter_readable_texts(dict(found), words, language, mask)
 
 
-def list_readable(
+def filter_readable_texts(
     texts: Mapping[str, str], words: str, language: str, mask: Mask
 ) -> frozenset[str]:
     """Return the keys of the texts in which the words are found after masking.

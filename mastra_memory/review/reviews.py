@@ -8,17 +8,17 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from mastra_memory.db import json_text, locking
+from mastra_memory.db import locking
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import StaleData
-from mastra_memory.models import Review, Tag, Thread, ThreadChange, ThreadTag
+from mastra_memory.models import Review, Thread, ThreadChange
 from mastra_memory.review import history
-from mastra_memory.review.history import Change
+from mastra_memory.review.history import ChangeInput
 
-OPEN = (Review.Status.NEW, Review.Status.IN_REVIEW, Review.Status.FLAGGED)
+OPEN_STATUSES = (Review.Status.NEW, Review.Status.IN_REVIEW, Review.Status.FLAGGED)
 """What waits for a reviewer; `waiting` waits for somebody else."""
-QUEUE_LIMIT = 500
-FIELDS = ("status", "priority", "assignee_id")
+MAX_QUEUE_LENGTH = 500
+REVIEW_FIELDS = ("status", "priority", "assignee_id")
 
 
 def get_review(thread_id: str) -> Review:
@@ -29,7 +29,7 @@ def get_review(thread_id: str) -> Review:
 
 @retry_conflicts
 @transaction.atomic
-def change_reviews(
+def update_reviews(
     thread_ids: Sequence[str], *, by: Any, version: int | None = None, **fields: Any
 ) -> int:
     """Set `status`, `priority`, `assignee_id` of the threads' reviews; how many changed.
@@ -53,13 +53,15 @@ def change_reviews(
     Review.objects.filter(pk__in=[r.pk for r in changed]).update(
         **fields, version=F("version") + 1, changed_by=by, updated_at=timezone.now()
     )
-    history.record(by, *(_change(review, fields) for review in changed))
+    history.record_changes(by, *(_change(review, fields) for review in changed))
     return len(changed)
 
 
-def _change(review: Review, fields: dict[str, Any]) -> Change:
-    names = [name for name in FIELDS if name in fields and getattr(review, name) != fields[name]]
-    return Change(
+def _change(review: Review, fields: dict[str, Any]) -> ChangeInput:
+    names = [
+        name for name in REVIEW_FIELDS if name in fields and getattr(review, name) != fields[name]
+    ]
+    return ChangeInput(
         thread_id=review.pk,
         kind=ThreadChange.Kind.REVIEW,
         before={name: getattr(review, name) for name in names},
@@ -67,48 +69,14 @@ def _change(review: Review, fields: dict[str, Any]) -> Change:
     )
 
 
-def list_tags(thread_id: str) -> list[str]:
-    """The names of a thread's tags."""
-    tags = ThreadTag.objects.filter(thread_id=thread_id)
-    return list(tags.order_by("tag__name").values_list("tag__name", flat=True))
-
-
-@retry_conflicts
-@transaction.atomic
-def add_tag(thread_ids: Sequence[str], name: str, *, by: Any) -> int:
-    """Put a tag on threads, new or not; how many did not have it."""
-    name = " ".join(json_text.clean_text(name).split())[:64]
-    if not name:
-        return 0
-    locking.lock_threads(thread_ids, "KEY SHARE")
-    tag, _made = Tag.objects.get_or_create(name=name)
-    have = set(ThreadTag.objects.filter(tag=tag, thread__in=thread_ids).values_list("thread_id"))
-    fresh = [pk for pk in sorted(thread_ids) if (pk,) not in have]
-    rows = [ThreadTag(thread_id=pk, tag=tag) for pk in fresh]
-    ThreadTag.objects.bulk_create(rows, ignore_conflicts=True)
-    kind = ThreadChange.Kind.REVIEW
-    history.record(by, *(Change(thread_id=pk, kind=kind, after={"tag": name}) for pk in fresh))
-    return len(fresh)
-
-
-@retry_conflicts
-@transaction.atomic
-def remove_tag(thread_id: str, name: str, *, by: Any) -> None:
-    """Take a tag off a thread; one that no thread carries any more stays in the list of tags."""
-    gone, _kinds = ThreadTag.objects.filter(thread_id=thread_id, tag__name=name).delete()
-    if gone:
-        kind = ThreadChange.Kind.REVIEW
-        history.record(by, Change(thread_id=thread_id, kind=kind, before={"tag": name}))
-
-
-def queue_of(user: Any, threads: QuerySet[Thread]) -> list[str]:
+def list_queue(user: Any, threads: QuerySet[Thread]) -> list[str]:
     """Ids of what a person still has to do, the most urgent and then the oldest first."""
-    mine = threads.filter(review__assignee=user, review__status__in=OPEN)
+    mine = threads.filter(review__assignee=user, review__status__in=OPEN_STATUSES)
     ordered = mine.order_by("-review__priority", "updated_at", "pk")
-    return list(ordered.values_list("pk", flat=True)[:QUEUE_LIMIT])
+    return list(ordered.values_list("pk", flat=True)[:MAX_QUEUE_LENGTH])
 
 
-def next_of(queue: Sequence[str], current: str | None) -> str | None:
+def find_next(queue: Sequence[str], current: str | None) -> str | None:
     """What comes after the current thread, round to the beginning; None when nothing is left."""
     others = [pk for pk in queue if pk != current]
     if not others:
@@ -119,10 +87,10 @@ def next_of(queue: Sequence[str], current: str | None) -> str | None:
     return others[0]
 
 
-def find_unassigned(threads: QuerySet[Thread], *, skip: Iterable[str] = ()) -> str | None:
+def find_unassigned_thread(threads: QuerySet[Thread], *, skip: Iterable[str] = ()) -> str | None:
     """The thread with the newest activity that is nobody's and not settled."""
     taken = Review.objects.filter(
-        ~Q(assignee=None) | ~Q(status__in=OPEN), thread_id=OuterRef("pk")
+        ~Q(assignee=None) | ~Q(status__in=OPEN_STATUSES), thread_id=OuterRef("pk")
     ).order_by()
     free = threads.filter(~Exists(taken)).exclude(pk__in=list(skip))
     return free.order_by("-updated_at", "-pk").values_list("pk", flat=True).first()

@@ -28,11 +28,11 @@ def save_view(
         owner=user, name=name, defaults={"query": query, "shared": shared}
     )
     if default:
-        set_default(user, view.pk)
+        set_default_view(user, view.pk)
     return view
 
 
-def set_default(user: Any, view_id: int | None) -> None:
+def set_default_view(user: Any, view_id: int | None) -> None:
     """Open the list with this view from now on; None: with everything."""
     view = list_views(user).filter(pk=view_id).first() if view_id else None
     if view is None:
@@ -47,7 +47,7 @@ def delete_view(user: Any, view_id: int) -> bool:
     return bool(gone)
 
 
-def find_default(user: Any) -> SavedView | None:
+def find_default_view(user: Any) -> SavedView | None:
     """The view with which the list opens, None for everything; one no longer shared is none."""
     found = DefaultView.objects.filter(user=user).values_list("view_id", flat=True).first()
     return list_views(user).filter(pk=found).first() if found else None

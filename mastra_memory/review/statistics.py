@@ -11,17 +11,17 @@ from django.utils import timezone
 
 from mastra_memory.db import sql
 from mastra_memory.models import Review, Thread
-from mastra_memory.review import rubric
-from mastra_memory.review.reviews import OPEN
-from mastra_memory.review.rubric import Summary
+from mastra_memory.review import scores
+from mastra_memory.review.reviews import OPEN_STATUSES
+from mastra_memory.review.scores import ScoreSummary
 
-MOST_PEOPLE = 12
-LIMIT = 200_000
+MAX_ASSIGNEES = 12
+MAX_COUNTED_THREADS = 200_000
 """Threads of the time that are counted, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class TeamStatistics:
     """Counts over some days, today included."""
 
     volume: Sequence[tuple[date, int]]
@@ -32,19 +32,19 @@ class Figures:
     open_by_assignee: Sequence[tuple[str, int]]
     median_time: timedelta | None
     """From a conversation's beginning to its resolution."""
-    slow_time: timedelta | None
+    p90_time: timedelta | None
     """Nine of ten were resolved faster."""
-    scores: Sequence[Summary]
+    scores: Sequence[ScoreSummary]
     limited: bool
     """True when there were more conversations than are counted."""
 
 
-def figures(threads: QuerySet[Thread], *, days: int) -> Figures:
+def compute_statistics(threads: QuerySet[Thread], *, days: int) -> TeamStatistics:
     """Count; a fixed number of statements."""
-    since = _midnight() - timedelta(days=days - 1)
+    since = _start_of_today() - timedelta(days=days - 1)
     begun = threads.filter(created_at__gte=since).order_by("-created_at", "-pk")
-    counted = begun.values("created_at")[:LIMIT]
-    by_day = _per_day(counted, "created_at")
+    counted = begun.values("created_at")[:MAX_COUNTED_THREADS]
+    by_day = _count_per_day(counted, "created_at")
     reviews = Review.objects.all()
     scored: tuple[str, tuple[object, ...]] = ("TRUE", ())
     if threads.query.where:
@@ -54,28 +54,30 @@ def figures(threads: QuerySet[Thread], *, days: int) -> Figures:
         scored = (f"s.thread_id IN ({statement})", params)
     done = reviews.filter(resolved_at__gte=since)
     by_status = dict(reviews.values_list("status").annotate(n=Count("pk")).order_by())
-    people = reviews.filter(status__in=OPEN, assignee__isnull=False)
+    people = reviews.filter(status__in=OPEN_STATUSES, assignee__isnull=False)
     username = f"assignee__{get_user_model().USERNAME_FIELD}"
     per_person = people.values_list(username).annotate(n=Count("pk")).order_by("-n", username)
-    median, slow = _times(done)
-    return Figures(
-        volume=_whole(by_day, since, days),
-        resolved=_whole(_per_day(done.values("resolved_at"), "resolved_at"), since, days),
+    median, slow = _compute_resolution_times(done)
+    return TeamStatistics(
+        volume=_fill_missing_days(by_day, since, days),
+        resolved=_fill_missing_days(
+            _count_per_day(done.values("resolved_at"), "resolved_at"), since, days
+        ),
         by_status=[(key, by_status.get(key, 0)) for key in Review.Status.values],
-        open_by_assignee=list(per_person[:MOST_PEOPLE]),
+        open_by_assignee=list(per_person[:MAX_ASSIGNEES]),
         median_time=median,
-        slow_time=slow,
-        scores=rubric.summarise(*scored),
-        limited=sum(by_day.values()) >= LIMIT,
+        p90_time=slow,
+        scores=scores.summarize_scores(*scored),
+        limited=sum(by_day.values()) >= MAX_COUNTED_THREADS,
     )
 
 
-def _midnight() -> datetime:
+def _start_of_today() -> datetime:
     today = timezone.localdate()
     return timezone.make_aware(datetime.combine(today, time()))
 
 
-def _per_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
+def _count_per_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
     statement, params = rows.query.sql_with_params()
     zone = timezone.get_current_timezone_name()
     found = sql.fetch_all(
@@ -85,13 +87,15 @@ def _per_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
     return dict(found)
 
 
-def _whole(counts: dict[date, int], since: datetime, days: int) -> list[tuple[date, int]]:
+def _fill_missing_days(
+    counts: dict[date, int], since: datetime, days: int
+) -> list[tuple[date, int]]:
     """Every day, those without anything too."""
     first = timezone.localdate(since)
     return [(day, counts.get(day, 0)) for n in range(days) for day in [first + timedelta(days=n)]]
 
 
-def _times(done: QuerySet[Review]) -> tuple[timedelta | None, timedelta | None]:
+def _compute_resolution_times(done: QuerySet[Review]) -> tuple[timedelta | None, timedelta | None]:
     statement, params = done.values("resolved_at", "thread__created_at").query.sql_with_params()
     found = sql.fetch_one(
         f"""SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY span),

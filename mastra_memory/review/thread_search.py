@@ -15,25 +15,25 @@ from mastra_memory.review import masked_search
 from mastra_memory.search import engine, queries, query, snippet
 from mastra_memory.search.scope import SearchScope
 
-FOUND_LIMIT = 300
+MAX_MATCHES = 300
 """Hits that a search looks at, newest first."""
-COMMON = 20_000
+COMMON_WORD_THRESHOLD = 20_000
 """Words in more messages than this are looked for in the newest threads only."""
-NEWEST_THREADS = 2_000
-TITLED = 200
+MAX_NEWEST_THREADS = 2_000
+MAX_TITLE_MATCHES = 200
 """Threads that a search takes because of their title."""
-NEAREST = 25
+MAX_SIMILAR_MESSAGES = 25
 """Messages that a search by meaning takes."""
-_SIGNS = re.compile(r"[|`]+|-{3,}|(?m:^#{1,6} |^> )")
-COUNT_LIMIT = 1_000
+_MARKDOWN_SYNTAX = re.compile(r"[|`]+|-{3,}|(?m:^#{1,6} |^> )")
+MAX_COUNTED_MESSAGES = 1_000
 """Messages of a thread are counted up to here."""
-PREVIEW_LENGTH = 200
-READ_FOR_PREVIEW = PREVIEW_LENGTH + 2 * MAX_MATCH_CHARS
+PREVIEW_CHARACTERS = 200
+PREVIEW_CHARACTERS_READ = PREVIEW_CHARACTERS + 2 * MAX_MATCH_CHARS
 """Characters that are read, so that a value at the end of the preview is masked as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ThreadMatches:
     """What a search found."""
 
     messages: Mapping[str, str | None]
@@ -42,31 +42,33 @@ class Found:
     """True when the words are so common that only the newest threads were looked through."""
 
 
-def find_by_words(threads: QuerySet[Thread], words: str, mask: Mask = keep_text) -> Found:
+def find_threads_by_words(
+    threads: QuerySet[Thread], words: str, mask: Mask = keep_text
+) -> ThreadMatches:
     """Return threads with all the words in a message or the title; one named by its id is first.
 
     Words are found only where `mask` leaves them readable.
     """
-    common = _estimate(words) > COMMON
-    hits = _in_newest(threads, words) if common else _everywhere(threads, words)
-    named = threads.filter(pk__in=[words.strip(), *_owner_of_message(words.strip())])
-    first = [*named.values_list("pk", flat=True), *_titled(threads, words, mask)]
-    hits = _readable_hits(hits, words, mask)
+    common = _estimate_match_count(words) > COMMON_WORD_THRESHOLD
+    hits = _search_newest_threads(threads, words) if common else _search_all_threads(threads, words)
+    named = threads.filter(pk__in=[words.strip(), *_list_threads_of_message(words.strip())])
+    first = [*named.values_list("pk", flat=True), *_list_title_matches(threads, words, mask)]
+    hits = _filter_readable(hits, words, mask)
     by_thread: dict[str, str | None] = dict.fromkeys(first)
     for thread_id, message_id in hits:
         if by_thread.get(thread_id) is None:
             by_thread[thread_id] = message_id
-    return Found(by_thread, common)
+    return ThreadMatches(by_thread, common)
 
 
-def find_by_meaning(threads: QuerySet[Thread], text: str) -> Found:
+def find_threads_by_meaning(threads: QuerySet[Thread], text: str) -> ThreadMatches:
     """Threads with the messages nearest in meaning, the nearest first.
 
     Raises `ProviderUnavailable` and the like where the embedder cannot say.
     """
     scope = SearchScope(within=threads if threads.query.where else None)
     search = engine.SearchRequest(query=text, scope=scope, catch_up=False)
-    found = engine.find_matches(search, "semantic", limit=NEAREST).scored
+    found = engine.find_matches(search, "semantic", limit=MAX_SIMILAR_MESSAGES).scored
     owners = dict(
         Message.objects.filter(pk__in=[hit.id for hit in found]).values_list("pk", "thread_id")
     )
@@ -74,36 +76,38 @@ def find_by_meaning(threads: QuerySet[Thread], text: str) -> Found:
     for hit in found:
         if hit.id in owners:
             by_thread.setdefault(owners[hit.id], hit.id)
-    return Found(by_thread, False)
+    return ThreadMatches(by_thread, False)
 
 
-def _owner_of_message(message_id: str) -> list[str]:
+def _list_threads_of_message(message_id: str) -> list[str]:
     found = Message.objects.filter(pk=message_id).values_list("thread_id", flat=True).first()
     return [found] if found else []
 
 
-def _titled(threads: QuerySet[Thread], words: str, mask: Mask) -> list[str]:
+def _list_title_matches(threads: QuerySet[Thread], words: str, mask: Mask) -> list[str]:
     holds = Func(Value("simple"), F("title"), function="mastra_memory_words")
     # Without an order: with one, all titles would be read from the newest on.
     found = threads.filter(queries.has_all_words(holds, words, "simple")).order_by()
-    newest = sorted(found.values_list("updated_at", "pk", "title")[:TITLED], reverse=True)
+    newest = sorted(
+        found.values_list("updated_at", "pk", "title")[:MAX_TITLE_MATCHES], reverse=True
+    )
     titles = {pk: title for _moment, pk, title in newest}
-    readable = masked_search.list_readable(titles, words, "simple", mask)
+    readable = masked_search.filter_readable_texts(titles, words, "simple", mask)
     return [pk for pk in titles if pk in readable]
 
 
-def _readable_hits(
+def _filter_readable(
     hits: Sequence[tuple[str, str]], words: str, mask: Mask
 ) -> list[tuple[str, str]]:
     """Return the hits whose words are found in the masked text as well."""
     language = conf.app_settings().SEARCH_LANGUAGE
-    readable = masked_search.list_readable_messages(
+    readable = masked_search.filter_readable_messages(
         [message_id for _thread_id, message_id in hits], words, language, mask
     )
     return [hit for hit in hits if hit[1] in readable]
 
 
-def _estimate(words: str) -> int:
+def _estimate_match_count(words: str) -> int:
     """How many messages the planner thinks hold the words; costs no look at them."""
     messages = queries.list_messages_with_words(words).order_by()
     statement, params = messages.values("pk").query.sql_with_params()
@@ -114,52 +118,53 @@ def _estimate(words: str) -> int:
     return int(plan[0]["Plan"]["Plan Rows"])
 
 
-def _everywhere(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
+def _search_all_threads(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
     messages = queries.list_messages_with_words(words)
     if threads.query.where:
         messages = messages.filter(thread__in=threads.order_by().values("pk"))
     newest = messages.order_by("-created_at", "-sequence")
-    return list(newest.values_list("thread_id", "pk")[:FOUND_LIMIT])
+    return list(newest.values_list("thread_id", "pk")[:MAX_MATCHES])
 
 
-def _in_newest(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
-    newest = threads.order_by("-updated_at", "-pk").values("pk")[:NEWEST_THREADS]
+def _search_newest_threads(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
+    newest = threads.order_by("-updated_at", "-pk").values("pk")[:MAX_NEWEST_THREADS]
     statement, params = newest.query.sql_with_params()
     return sql.fetch_all(
         f"""SELECT t.id, m.id FROM ({statement}) AS t (id)
         CROSS JOIN LATERAL (SELECT id FROM mastra_memory_message WHERE thread_id = t.id
             AND search @@ {queries.ALL_WORDS_QUERY}
             ORDER BY created_at DESC, sequence DESC LIMIT 1) AS m LIMIT %s""",
-        [*params, conf.app_settings().SEARCH_LANGUAGE, words, FOUND_LIMIT],
+        [*params, conf.app_settings().SEARCH_LANGUAGE, words, MAX_MATCHES],
     )
 
 
-def passages(message_ids: Sequence[str], words: str, mask: Mask) -> dict[str, str]:
+def highlight_passages(message_ids: Sequence[str], words: str, mask: Mask) -> dict[str, str]:
     """Of each message the part that holds the words: escaped HTML with `<mark>` around them."""
     messages = Message.objects.filter(pk__in=message_ids).values_list("pk", "text")
     texts = {
-        pk: _plain(mask_beginning(text, mask, snippet.MAX_CHARACTERS)) for pk, text in messages
+        pk: _strip_markdown(mask_beginning(text, mask, snippet.MAX_CHARACTERS))
+        for pk, text in messages
     }
     return snippet.highlight_snippets(texts, query.parse_query(words))
 
 
-def _plain(text: str) -> str:
+def _strip_markdown(text: str) -> str:
     """Without the signs of Markdown that say nothing in a line of preview."""
-    return re.sub(r"[ \t]{2,}", " ", _SIGNS.sub(" ", text.replace("**", ""))).strip()
+    return re.sub(r"[ \t]{2,}", " ", _MARKDOWN_SYNTAX.sub(" ", text.replace("**", ""))).strip()
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class ThreadPreview:
     """What the list shows of a thread's messages."""
 
     messages: int
-    """At most `COUNT_LIMIT`."""
+    """At most `MAX_COUNTED_MESSAGES`."""
     role: str
     preview: str
     """The beginning of the newest message that says something."""
 
 
-def glance(thread_ids: Sequence[str], mask: Mask = keep_text) -> dict[str, Glance]:
+def load_previews(thread_ids: Sequence[str], mask: Mask = keep_text) -> dict[str, ThreadPreview]:
     """Return message count and newest words of each thread, masked, in one statement."""
     found = sql.fetch_all(
         """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, '')
@@ -169,14 +174,17 @@ def glance(thread_ids: Sequence[str], mask: Mask = keep_text) -> dict[str, Glanc
         LEFT JOIN LATERAL (SELECT role, left(text, %s) AS text FROM mastra_memory_message
             WHERE thread_id = t.id AND text <> ''
             ORDER BY created_at DESC, sequence DESC LIMIT 1) AS p ON TRUE""",
-        [list(thread_ids), COUNT_LIMIT, READ_FOR_PREVIEW],
+        [list(thread_ids), MAX_COUNTED_MESSAGES, PREVIEW_CHARACTERS_READ],
     )
     return {
-        pk: Glance(
+        pk: ThreadPreview(
             n,
             role,
             mask_beginning(
-                _plain(text), mask, PREVIEW_LENGTH, is_cut=len(text) == READ_FOR_PREVIEW
+                _strip_markdown(text),
+                mask,
+                PREVIEW_CHARACTERS,
+                is_cut=len(text) == PREVIEW_CHARACTERS_READ,
             ),
         )
         for pk, n, role, text in found

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from django.contrib.auth import get_user_model
-
 from mastra_memory.db import sql
+from mastra_memory.db.users import get_usernames
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.types import Revision, RevisionPage
 from mastra_memory.working_memory import storage
@@ -24,7 +23,7 @@ def list_revisions(place: Place, *, page: int = 0, per_page: int = 20) -> Revisi
         {_FROM} WHERE {where} ORDER BY r.version DESC LIMIT %s OFFSET %s""",
         [*where.params, limit, offset],
     )
-    names = _names({cells[3] for cells in found} - {None})
+    names = get_usernames({cells[3] for cells in found} - {None})
     revisions = [_revision(cells, names) for cells in found]
     count = total[0] if total else 0
     return RevisionPage(revisions, count, page, per_page, offset + len(found) < count)
@@ -33,13 +32,6 @@ def list_revisions(place: Place, *, page: int = 0, per_page: int = 20) -> Revisi
 def _revision(cells: sql.SqlRow, names: dict[Any, str]) -> Revision:
     version, content, source, author_id, created = cells
     return Revision(version, content, source, author_id, created, names.get(author_id, ""))
-
-
-def _names(author_ids: set[Any]) -> dict[Any, str]:
-    if not author_ids:
-        return {}
-    users = get_user_model()._default_manager.filter(pk__in=author_ids)
-    return {user.pk: user.get_username() for user in users}
 
 
 def restore(place: Place, version: int, *, source: str, author_id: Any = None) -> int:

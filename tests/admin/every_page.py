@@ -98,7 +98,7 @@ def own_export(owner: User) -> ExportJob:
     job = ExportJob.objects.create(
         owner=owner, format="markdown", thread_ids=["secret"], masked=masked
     )
-    exports.run(job.pk)
+    exports.run_export(job.pk)
     return ExportJob.objects.get(pk=job.pk)
 
 

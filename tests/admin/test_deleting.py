@@ -31,14 +31,14 @@ def test_delete__leaves_nothing_that_quotes_the_conversation(admin: Client) -> N
     do(admin, "secret", "drop", message="m2")
     do(admin, "secret", "note", text=f"call {SECRETS[1]}")
     job = own_export(user_of(admin))
-    assert SECRETS[0] in exports.file_of(job)[0].decode()
+    assert SECRETS[0] in exports.get_file(job)[0].decode()
     before = quoting(SECRETS[1])
     assert {"thread", "message", "reviewnote", "threadchange", "workingmemory"} <= before.keys()
     assert {"workingmemoryrevision", "observationalrecord", "observationchunk"} <= before.keys()
     assert ThreadChange.objects.count() == 2
     admin.post(f"{LIST}secret/delete/", {"post": "yes"})
     assert admin.get(f"{LIST}exports/{job.pk}/").status_code == 302
-    exports.remove_expired()
+    exports.delete_expired_jobs()
     assert quoting(SECRETS[1]) == {} and quoting("secret") == {}
 
 

@@ -62,7 +62,7 @@ def test_export__of_one_conversation(admin: Client) -> None:
 
 
 def test_export__batches_have_one_heading(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "BATCH", 1)
+    monkeypatch.setattr(exports, "THREADS_PER_BATCH", 1)
     ids = [a_talk(), a_talk(), a_talk()]
     assert export(admin, ids, "csv").content.decode().count("thread_title") == 1
     lines = [json.loads(line) for line in export(admin, ids, "jsonl").content.splitlines()]
@@ -74,20 +74,20 @@ def test_export__a_large_one_is_made_in_the_background(
     monkeypatch: pytest.MonkeyPatch,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
-    monkeypatch.setattr(exports, "SMALL", 10)
+    monkeypatch.setattr(exports, "MAX_IMMEDIATE_MESSAGES", 10)
     monkeypatch.setitem(current_app.conf, "task_always_eager", True)
     thread = make_thread(title="Long")
     fill(thread, 50)
     response = export(admin, [thread.id], "markdown")
     assert response["Location"] == f"{LIST}exports/"
     job = ExportJob.objects.get()
-    assert job.state == "waiting" and exports.list_unfinished() == [job.pk]
+    assert job.state == "waiting" and exports.list_unfinished_jobs() == [job.pk]
     assert "waiting 0/1" in text_of(admin.get(f"{LIST}exports/"))
     with django_capture_on_commit_callbacks(execute=True):
         admin.post(f"{LIST}exports/", {"job": job.pk})
     assert "Download" in text_of(admin.get(f"{LIST}exports/"))
     assert admin.get(f"{LIST}exports/{job.pk}/").content.decode().count("## ") == 50
-    assert exports.list_unfinished() == []
+    assert exports.list_unfinished_jobs() == []
 
 
 def test_export__belongs_to_who_asked(admin: Client, sign_in: SignIn, settings: Settings) -> None:
@@ -118,10 +118,12 @@ def test_export__needs_the_right(reviewer: Client) -> None:
 def test_download__after_a_week_there_is_nothing(admin: Client) -> None:
     export(admin, [a_talk()], "csv")
     job = ExportJob.objects.get()
-    ExportJob.objects.update(created_at=timezone.now() - exports.KEPT - timedelta(minutes=1))
+    ExportJob.objects.update(
+        created_at=timezone.now() - exports.FILE_LIFETIME - timedelta(minutes=1)
+    )
     assert admin.get(f"{LIST}exports/{job.pk}/").status_code == 404
     assert "No exports yet" in text_of(admin.get(f"{LIST}exports/"))
-    assert exports.remove_expired() == 1
+    assert exports.delete_expired_jobs() == 1
     assert not ExportJob.objects.exists()
 
 
@@ -140,7 +142,7 @@ def test_remove_expired__takes_what_holds_deleted_conversations(admin: Client) -
     export(admin, [gone], "csv")
     export(admin, [other], "csv")
     Memory().delete_thread(gone)
-    assert exports.remove_expired() == 1
+    assert exports.delete_expired_jobs() == 1
     assert ExportJob.objects.get().thread_ids == [other]
 
 
@@ -148,19 +150,21 @@ def test_run__leaves_out_what_is_gone_and_keeps_the_rest(admin: Client) -> None:
     job = ExportJob.objects.create(
         owner=user_of(admin), format="markdown", thread_ids=[a_talk(), "gone"]
     )
-    assert exports.run(job.pk)
-    assert not exports.run(job.pk), "what is done stays"
+    assert exports.run_export(job.pk)
+    assert not exports.run_export(job.pk), "what is done stays"
     job.refresh_from_db()
     assert (job.state, job.done, len(job.thread_ids)) == ("done", 1, 1)
-    assert exports.remove_expired() == 0
+    assert exports.delete_expired_jobs() == 0
 
 
 def test_give_up__what_broke_off_for_hours_has_failed(admin: Client) -> None:
     job = ExportJob.objects.create(owner=user_of(admin), format="csv", state="running")
-    assert exports.list_unfinished() == [job.pk]
-    ExportJob.objects.update(created_at=timezone.now() - exports.TRIED - timedelta(minutes=1))
-    assert exports.list_unfinished() == []
-    exports.remove_expired()
+    assert exports.list_unfinished_jobs() == [job.pk]
+    ExportJob.objects.update(
+        created_at=timezone.now() - exports.RETRY_PERIOD - timedelta(minutes=1)
+    )
+    assert exports.list_unfinished_jobs() == []
+    exports.delete_expired_jobs()
     assert "broke off" in text_of(admin.get(f"{LIST}exports/"))
 
 
@@ -172,6 +176,6 @@ def test_export__a_file_that_fails_says_why(admin: Client, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr(spreadsheet, "export", broken)
         with pytest.raises(RuntimeError):
-            exports.run(job.pk)
+            exports.run_export(job.pk)
     assert "no space left" in text_of(admin.get(f"{LIST}exports/"))
-    assert exports.run(job.pk)
+    assert exports.run_export(job.pk)

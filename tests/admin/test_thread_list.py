@@ -150,8 +150,8 @@ def test_search__odd_words_are_no_error(reviewer: Client, words: str) -> None:
 def test_search__common_words_look_at_the_newest_only_and_say_so(
     reviewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thread_search, "COMMON", 0)
-    monkeypatch.setattr(thread_search, "NEWEST_THREADS", 1)
+    monkeypatch.setattr(thread_search, "COMMON_WORD_THRESHOLD", 0)
+    monkeypatch.setattr(thread_search, "MAX_NEWEST_THREADS", 1)
     for name in ("older", "newer"):
         save([a_message(make_thread(title=name), text="hello there")])
     assert shown(reviewer, q="hello") == ["newer"]

@@ -23,7 +23,7 @@ from mastra_memory.models import (
     Thread,
     WorkingMemory,
 )
-from mastra_memory.review import exports, notes, reviews, rubric, saved_views
+from mastra_memory.review import exports, notes, reviews, saved_views, scores, tags
 from project import samples
 from tests.browser.conftest import Person, SignIn, make_user
 
@@ -53,7 +53,7 @@ def team(live_server: LiveServer) -> None:
         ("sample-api-401", "developer"),
         ("sample-webhook-signature", "developer"),
     ):
-        reviews.add_tag([pk], tag, by=people[0])
+        tags.add_tag([pk], tag, by=people[0])
     ordered = Message.objects.filter(thread_id=TENT).order_by("created_at", "sequence")
     answer = ordered[3]
     good = "Good: checks the batch before it promises anything."
@@ -70,7 +70,7 @@ def team(live_server: LiveServer) -> None:
     )
     ids = list(Thread.objects.values_list("pk", flat=True))
     job = ExportJob.objects.create(owner=lead, format="csv", thread_ids=ids, masked=False)
-    exports.run(job.pk)
+    exports.run_export(job.pk)
     ExportJob.objects.create(
         owner=lead, format="jsonl", thread_ids=ids * 90, state="running", done=640, masked=False
     )
@@ -90,7 +90,7 @@ def _review(people: list[User], luck: random.Random) -> None:
         if pk == "sample-hello-only":
             continue
         person = people[place % len(people)]
-        reviews.change_reviews(
+        reviews.update_reviews(
             [pk],
             by=person,
             status=statuses[place % len(statuses)],
@@ -101,7 +101,7 @@ def _review(people: list[User], luck: random.Random) -> None:
             for scorer in people[:2]:
                 values = [value for value, _label in criterion.answers]
                 answer = luck.choice(values[-2:] if criterion.kind == "number" else values[:2])
-                rubric.save_scores(pk, {criterion.pk: answer}, by=scorer)
+                scores.save_scores(pk, {criterion.pk: answer}, by=scorer)
     for review in Review.objects.filter(status="resolved"):
         hours = timedelta(hours=luck.randint(1, 20))
         Review.objects.filter(pk=review.pk).update(
@@ -116,7 +116,7 @@ def _review(people: list[User], luck: random.Random) -> None:
 def test_screenshots(sign_in: SignIn, kind: str) -> None:
     """Take the pictures; a page that does not come, or complains, is a failure."""
     lena = sign_in("lena", "lead", **KINDS[kind])
-    reviews.change_reviews([TENT], by=lena.user, assignee_id=lena.user.pk, status="in_review")
+    reviews.update_reviews([TENT], by=lena.user, assignee_id=lena.user.pk, status="in_review")
     memory = WorkingMemory.objects.filter(thread=None).first()
     message = Message.objects.filter(thread_id=TENT).order_by("created_at", "sequence")[2]
     pages = {

@@ -27,7 +27,7 @@ PAGES = [
 
 def assign(person: Person, *ids: str) -> None:
     """Put conversations into somebody's queue."""
-    reviews.change_reviews(list(ids), by=person.user, assignee_id=person.user.pk)
+    reviews.update_reviews(list(ids), by=person.user, assignee_id=person.user.pk)
 
 
 def test_day__from_finding_to_the_next(sign_in: SignIn, talks: list[str]) -> None:
@@ -197,7 +197,7 @@ def test_review__saving_keeps_the_place_one_reads_at(sign_in: SignIn, talks: lis
     ana.page.get_by_role("button", name="Add", exact=True).click()
     expect(ana.page.locator("#desk .mm-tag")).to_contain_text("slow")
     expect(ana.page.locator("article.mm-target")).to_be_in_viewport()
-    reviews.change_reviews(["long"], by=ana.user, status="flagged")
+    reviews.update_reviews(["long"], by=ana.user, status="flagged")
     ana.page.get_by_label("Status").select_option("resolved")
     ana.page.get_by_role("button", name="Save", exact=True).first.click()
     expect(ana.page.get_by_text("Nothing of yours was saved")).to_be_visible()

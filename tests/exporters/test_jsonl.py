@@ -10,7 +10,7 @@ import pytest
 from mastra_memory import working_memory
 from mastra_memory.db import sql
 from mastra_memory.exporters import jsonl
-from mastra_memory.exporters.selection import Selection, one_moment
+from mastra_memory.exporters.selection import ExportSelection, consistent_snapshot
 from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemoryRevision
 from mastra_memory.types import StoredThread
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.django_db
 TABLES = ("thread", "workingmemory", "observationalrecord")
 
 
-def exported(selection: Selection | None = None) -> bytes:
+def exported(selection: ExportSelection | None = None) -> bytes:
     written: list[bytes] = []
-    with one_moment():
-        jsonl.export(selection or Selection(), written.append, lambda: None)
+    with consistent_snapshot():
+        jsonl.export(selection or ExportSelection(), written.append, lambda: None)
     return b"".join(written)
 
 
-def lines(selection: Selection | None = None) -> list[dict[str, Any]]:
+def lines(selection: ExportSelection | None = None) -> list[dict[str, Any]]:
     return [json.loads(line) for line in exported(selection).splitlines()]
 
 
@@ -181,10 +181,10 @@ def test_export__of_one_resource_and_of_one_thread() -> None:
             save(some_messages(thread, 1, prefix=thread.id))
         working_memory.save_for_resource(resource, "x", source="api")
         make_record(resource_id=resource)
-    alices = lines(Selection(resource_ids=["alice"]))
+    alices = lines(ExportSelection(resource_ids=["alice"]))
     assert {line.get("resourceId", "alice") for line in alices} == {"alice"}
     assert len(alices) == 1 + 1 + 4 + 1
-    one = lines(Selection(thread_ids=["bob2"]))
+    one = lines(ExportSelection(thread_ids=["bob2"]))
     assert [line.get("id") for line in one] == [None, "bob2", "bob20"]
 
 
@@ -192,7 +192,7 @@ def test_export__between_two_dates() -> None:
     thread = make_thread("alice", "t1")
     make_thread("alice", "empty")
     save(some_messages(thread, 6))
-    found = lines(Selection(since=moment(2), until=moment(4)))
+    found = lines(ExportSelection(since=moment(2), until=moment(4)))
     assert [line.get("id") for line in found] == [None, "t1", "m2", "m3"]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mastra_memory.exporters import markdown
-from tests.exporters.exporting import export, talk, tool
+from tests.support.exporting import make_conversation, run_export, tool_part
 from tests.support.factories import make_thread
 
 pytestmark = pytest.mark.django_db
@@ -43,34 +43,34 @@ It is 21.
 
 
 def test_export__a_conversation() -> None:
-    thread = talk(
+    thread = make_conversation(
         ("user", " Hello\n\nthere "),
         ("assistant", [
             {"type": "reasoning", "reasoning": "Hm.\n\nYes."},
-            tool("weather", {"city": "Paris"}, result="21 degrees"),
+            tool_part("weather", {"city": "Paris"}, result="21 degrees"),
             {"type": "text", "text": "It is 21."},
         ]),
     )  # fmt: skip
-    text, counts = export(markdown)
+    text, counts = run_export(markdown)
     created = thread.created_at.strftime("%Y-%m-%d %H:%M:%S UTC")
     assert text == TALK.replace("CREATED", created)
     assert (counts.threads, counts.messages) == (1, 2)
 
 
 def test_export__a_fence_is_longer_than_those_inside() -> None:
-    talk(("assistant", [tool("f", "````\nx\n````")]))
-    text, _ = export(markdown)
+    make_conversation(("assistant", [tool_part("f", "````\nx\n````")]))
+    text, _ = run_export(markdown)
     assert "`````\n````\nx\n````\n`````" in text
 
 
 def test_export__files_sources_and_what_nobody_knows() -> None:
-    talk(("assistant", [
+    make_conversation(("assistant", [
         {"type": "file", "data": "https://example.com/a.pdf", "filename": "a.pdf"},
         {"type": "file", "data": "AAAA", "mimeType": "image/png"},
         {"type": "source", "source": {"url": "https://example.com", "title": "Example"}},
         {"type": "x-odd", "k": 1},
     ]))  # fmt: skip
-    text, _ = export(markdown)
+    text, _ = run_export(markdown)
     assert "[a.pdf](<https://example.com/a.pdf>)" in text
     assert "[image/png, 3 B]" in text
     assert "Source: [Example](<https://example.com>)" in text
@@ -80,5 +80,5 @@ def test_export__files_sources_and_what_nobody_knows() -> None:
 def test_export__a_title_stays_one_line_and_none_is_the_id() -> None:
     make_thread("alice", "t1", title="Two\nlines")
     make_thread("alice", "t2")
-    text, _ = export(markdown)
+    text, _ = run_export(markdown)
     assert "# Two lines\n" in text and "# t2\n" in text

@@ -8,7 +8,7 @@ import pytest
 
 from mastra_memory.exporters import openai_chat
 from mastra_memory.models import Thread
-from tests.exporters.exporting import export, talk, tool
+from tests.support.exporting import make_conversation, run_export, tool_part
 from tests.support.factories import make_thread
 from tests.support.importing import import_path, list_contents, list_texts, write_json
 
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.django_db
 
 
 def lines() -> list[dict[str, Any]]:
-    text, _ = export(openai_chat)
+    text, _ = run_export(openai_chat)
     return [json.loads(line) for line in text.splitlines()]
 
 
 def test_export__a_line_for_each_thread_that_has_messages() -> None:
-    talk(("user", "Hello"), ("assistant", "Hi ü"))
+    make_conversation(("user", "Hello"), ("assistant", "Hi ü"))
     make_thread("alice", "empty")
-    text, counts = export(openai_chat)
+    text, counts = run_export(openai_chat)
     assert [json.loads(line) for line in text.splitlines()] == [
         {
             "messages": [
@@ -36,10 +36,10 @@ def test_export__a_line_for_each_thread_that_has_messages() -> None:
 
 
 def test_export__calls_and_their_results() -> None:
-    talk(
-        ("assistant", [tool("f", {"x": 1}, result={"y": 2}), tool("g", {}), tool("h", "raw",
-         result="no", isError=True), {"type": "text", "text": "So."}]),
-        ("tool", [tool("alone", {}, result="21")]),
+    make_conversation(
+        ("assistant", [tool_part("f", {"x": 1}, result={"y": 2}), tool_part("g", {}),
+         tool_part("h", "raw", result="no", isError=True), {"type": "text", "text": "So."}]),
+        ("tool", [tool_part("alone", {}, result="21")]),
     )  # fmt: skip
     ((chat,),) = [line.values() for line in lines()]
     first, *rest = chat
@@ -59,11 +59,13 @@ def test_export__calls_and_their_results() -> None:
 
 @pytest.mark.parametrize("role", ["assistant", "tool"])
 def test_export__a_result_that_came_later_follows_its_call(role: str) -> None:
-    later = ("assistant", "Cold") if role == "assistant" else ("tool", [tool("h", {}, result=1)])
-    talk(
+    later = (
+        ("assistant", "Cold") if role == "assistant" else ("tool", [tool_part("h", {}, result=1)])
+    )
+    make_conversation(
         ("user", "Go"),
-        ("assistant", [tool("f", {"x": 1}), tool("never", {})]),
-        (role, [tool("f", {}, result=7)]),
+        ("assistant", [tool_part("f", {"x": 1}), tool_part("never", {})]),
+        (role, [tool_part("f", {}, result=7)]),
         later,
     )
     ((chat,),) = [line.values() for line in lines()]
@@ -76,14 +78,14 @@ def test_export__a_result_that_came_later_follows_its_call(role: str) -> None:
 
 
 def test_export__a_call_that_comes_last_may_wait_for_its_result() -> None:
-    talk(("user", "Go"), ("assistant", [tool("f", {"x": 1})]))
+    make_conversation(("user", "Go"), ("assistant", [tool_part("f", {"x": 1})]))
     ((chat,),) = [line.values() for line in lines()]
     assert [call["function"]["name"] for call in chat[-1]["tool_calls"]] == ["f"]
 
 
 def test_export__a_call_that_never_ends_holds_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_chat, "REACH", 3)
-    talk(("assistant", [tool("f", {})]), *[("user", str(n)) for n in range(7)])
+    monkeypatch.setattr(openai_chat, "MAX_HELD_MESSAGES", 3)
+    make_conversation(("assistant", [tool_part("f", {})]), *[("user", str(n)) for n in range(7)])
     ((chat,),) = [line.values() for line in lines()]
     assert [one["content"] for one in chat] == [str(n) for n in range(7)]
 
@@ -96,7 +98,7 @@ def test_export__pictures_of_the_user() -> None:
         {"type": "file", "data": "https://example.com/b.pdf", "mimeType": "application/pdf"},
         {"type": "image", "image": "sediment://x"},
     ]
-    talk(("user", pictures))
+    make_conversation(("user", pictures))
     assert lines()[0]["messages"][0]["content"] == [
         {"type": "text", "text": "Look"},
         {"type": "image_url", "image_url": {"url": "https://example.com/a"}},
@@ -106,13 +108,17 @@ def test_export__pictures_of_the_user() -> None:
 
 def test_export__signals_and_reasoning_are_left_out() -> None:
     reasoning = {"type": "reasoning", "reasoning": "Hm"}
-    talk(("signal", "ping"), ("assistant", [reasoning, {"type": "text", "text": "Yes"}]))
+    make_conversation(
+        ("signal", "ping"), ("assistant", [reasoning, {"type": "text", "text": "Yes"}])
+    )
     assert lines() == [{"messages": [{"role": "assistant", "content": "Yes"}]}]
 
 
 def test_export__can_be_imported_again(tmp_path: Path) -> None:
-    thread = talk(
-        ("user", "Go"), ("assistant", [tool("f", {"x": 1}, result="21")]), ("assistant", "Done")
+    thread = make_conversation(
+        ("user", "Go"),
+        ("assistant", [tool_part("f", {"x": 1}, result="21")]),
+        ("assistant", "Done"),
     )
     import_path(write_json(tmp_path / "chat.jsonl", lines()))
     copy = Thread.objects.exclude(pk=thread.id).get()

@@ -11,7 +11,7 @@ from mastra_memory.exporters import output
 
 def test_opened__the_file_appears_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    with output.opened(str(path)) as write:
+    with output.open_output(str(path)) as write:
         write(b"whole")
         assert not path.exists()
     assert path.read_bytes() == b"whole"
@@ -19,14 +19,14 @@ def test_opened__the_file_appears_at_the_end(tmp_path: Path) -> None:
 
 
 def test_opened__is_for_the_owners_eyes_only(tmp_path: Path) -> None:
-    with output.opened(str(tmp_path / "x")) as write:
+    with output.open_output(str(tmp_path / "x")) as write:
         write(b"secret")
     assert (tmp_path / "x").stat().st_mode & 0o077 == 0
 
 
 def test_opened__packs_what_ends_in_gz(tmp_path: Path) -> None:
     for name in ("a.gz", "b.gz"):
-        with output.opened(str(tmp_path / name)) as write:
+        with output.open_output(str(tmp_path / name)) as write:
             write(b"words " * 1000)
     packed = (tmp_path / "a.gz").read_bytes()
     assert gzip.decompress(packed) == b"words " * 1000
@@ -36,10 +36,10 @@ def test_opened__packs_what_ends_in_gz(tmp_path: Path) -> None:
 def test_opened__an_existing_file_needs_force(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"old")
-    with pytest.raises(InvalidInput, match="--force"), output.opened(str(path)):
+    with pytest.raises(InvalidInput, match="--force"), output.open_output(str(path)):
         pass
     assert path.read_bytes() == b"old"
-    with output.opened(str(path), force=True) as write:
+    with output.open_output(str(path), force=True) as write:
         write(b"new")
     assert path.read_bytes() == b"new"
 
@@ -47,7 +47,7 @@ def test_opened__an_existing_file_needs_force(tmp_path: Path) -> None:
 def test_opened__what_fails_leaves_nothing_and_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"old")
-    with pytest.raises(RuntimeError), output.opened(str(path), force=True) as write:
+    with pytest.raises(RuntimeError), output.open_output(str(path), force=True) as write:
         write(b"half")
         raise RuntimeError("torn")
     assert path.read_bytes() == b"old"
@@ -57,11 +57,11 @@ def test_opened__what_fails_leaves_nothing_and_the_old_file(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["", "missing/x", "x/y"])
 def test_opened__no_such_place(tmp_path: Path, name: str) -> None:
     (tmp_path / "x").write_bytes(b"a file")
-    with pytest.raises(InvalidInput), output.opened(str(tmp_path / name), force=True):
+    with pytest.raises(InvalidInput), output.open_output(str(tmp_path / name), force=True):
         pass
 
 
 def test_opened__standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    with output.opened("-") as write:
+    with output.open_output("-") as write:
         write(b"out \xff")
     assert capfdbinary.readouterr().out == b"out \xff"

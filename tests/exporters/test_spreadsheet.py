@@ -7,20 +7,20 @@ import json
 import pytest
 
 from mastra_memory.exporters import spreadsheet
-from tests.exporters.exporting import export, talk, tool
+from tests.support.exporting import make_conversation, run_export, tool_part
 from tests.support.factories import make_thread
 
 pytestmark = pytest.mark.django_db
 
 
 def rows() -> list[dict[str, str]]:
-    text, _ = export(spreadsheet)
+    text, _ = run_export(spreadsheet)
     assert text.startswith("\ufeff")
     return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
 
 
 def test_export__a_row_for_each_message() -> None:
-    talk(("user", 'Say "ü",\nplease'), ("assistant", "ü"))
+    make_conversation(("user", 'Say "ü",\nplease'), ("assistant", "ü"))
     first, second = rows()
     assert first == {
         "thread_id": "t1",
@@ -36,7 +36,7 @@ def test_export__a_row_for_each_message() -> None:
 
 
 def test_export__tool_calls_are_json() -> None:
-    talk(("assistant", [tool("f", {"x": 1}, result=[2])]))
+    make_conversation(("assistant", [tool_part("f", {"x": 1}, result=[2])]))
     (row,) = rows()
     assert json.loads(row["tools"]) == [
         {"name": "f", "state": "result", "args": {"x": 1}, "result": [2]}
@@ -45,7 +45,7 @@ def test_export__tool_calls_are_json() -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
 def test_export__a_formula_does_not_run(text: str) -> None:
-    talk(("user", text), thread=make_thread("alice", "t1", title=text))
+    make_conversation(("user", text), thread=make_thread("alice", "t1", title=text))
     (row,) = rows()
     assert row["thread_title"] == f"'{text}"
     assert row["text"] == f"'{text.strip()}"

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from mastra_memory.models import Thread
-from tests.exporters.exporting import talk
+from tests.support.exporting import make_conversation
 from tests.support.factories import make_thread, save, some_messages
 from tests.support.importing import list_texts
 
@@ -28,7 +28,7 @@ def ids(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("format", ["jsonl", "openai", "markdown", "csv"])
 def test_mastra_export__writes_each_format_and_counts(tmp_path: Path, format: str) -> None:
-    talk(("user", "Hello"), ("assistant", "Hi"))
+    make_conversation(("user", "Hello"), ("assistant", "Hi"))
     assert run(tmp_path / "x", "--format", format) == "Exported 1 threads, 2 messages.\n"
     assert "Hello" in (tmp_path / "x").read_text()
 
@@ -50,7 +50,7 @@ def test_mastra_export__selects(tmp_path: Path) -> None:
 
 
 def test_mastra_export__comes_back_with_mastra_import(tmp_path: Path) -> None:
-    talk(("user", "Hello"), ("assistant", "Hi"))
+    make_conversation(("user", "Hello"), ("assistant", "Hi"))
     run(tmp_path / "x.jsonl.gz")
     Thread.objects.get().delete()
     call_command("mastra_import", str(tmp_path / "x.jsonl.gz"), stdout=io.StringIO())

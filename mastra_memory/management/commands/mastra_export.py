@@ -14,7 +14,7 @@ from tqdm import tqdm
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.exporters import jsonl, markdown, openai_chat, output, selection, spreadsheet
-from mastra_memory.exporters.selection import Selection
+from mastra_memory.exporters.selection import ExportSelection
 
 FORMATS = {format.NAME: format for format in (jsonl, openai_chat, markdown, spreadsheet)}
 
@@ -45,18 +45,18 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Export and count."""
-        chosen = Selection(
+        chosen = ExportSelection(
             resource_ids=options["resource"],
             thread_ids=options["thread"],
             since=options["since"],
             until=options["until"],
         )
         try:
-            if missing := selection.missing_threads(chosen):
+            if missing := selection.list_missing_threads(chosen):
                 raise CommandError(f"There is no thread {missing[0]}.")
             with (
-                output.opened(options["output"], force=options["force"]) as write,
-                selection.one_moment(),
+                output.open_output(options["output"], force=options["force"]) as write,
+                selection.consistent_snapshot(),
                 _progress(chosen) as after_thread,
             ):
                 counts = FORMATS[options["format"]].export(chosen, write, after_thread)
@@ -77,7 +77,7 @@ def _moment(value: str) -> datetime:
 
 
 @contextmanager
-def _progress(chosen: Selection) -> Iterator[Callable[[], None]]:
+def _progress(chosen: ExportSelection) -> Iterator[Callable[[], None]]:
     """A bar on a terminal only. Gives what moves it by a thread."""
     with tqdm(disable=None, unit=" threads", file=sys.stderr) as bar:
         if not bar.disable:

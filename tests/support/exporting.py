@@ -2,28 +2,28 @@
 
 from typing import Any
 
-from mastra_memory.exporters.output import Counts
-from mastra_memory.exporters.selection import Selection, one_moment
+from mastra_memory.exporters.output import ExportCounts
+from mastra_memory.exporters.selection import ExportSelection, consistent_snapshot
 from mastra_memory.types import StoredThread
 from tests.support.factories import a_message, make_thread, save
 
 
-def export(format: Any, selection: Selection | None = None) -> tuple[str, Counts]:
+def run_export(format: Any, selection: ExportSelection | None = None) -> tuple[str, ExportCounts]:
     """What a format writes, and how much that is."""
     written: list[bytes] = []
-    with one_moment():
-        counts = format.export(selection or Selection(), written.append, lambda: None)
+    with consistent_snapshot():
+        counts = format.export(selection or ExportSelection(), written.append, lambda: None)
     return b"".join(written).decode(), counts
 
 
-def tool(name: str, args: Any, **outcome: Any) -> dict[str, Any]:
+def tool_part(name: str, args: Any, **outcome: Any) -> dict[str, Any]:
     """A part for a tool call, with its result where there is one."""
     state = "result" if outcome else "call"
     call = {"state": state, "toolCallId": name, "toolName": name, "args": args, **outcome}
     return {"type": "tool-invocation", "toolInvocation": call}
 
 
-def talk(*turns: tuple[str, Any], thread: StoredThread | None = None) -> StoredThread:
+def make_conversation(*turns: tuple[str, Any], thread: StoredThread | None = None) -> StoredThread:
     """A thread with these roles and texts, or lists of parts, a second apart."""
     thread = thread or make_thread("alice", "t1", title="A talk")
     for number, (role, said) in enumerate(turns):

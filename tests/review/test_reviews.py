@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 
 from mastra_memory.exceptions import StaleData
 from mastra_memory.models import Review, Thread, ThreadChange
-from mastra_memory.review import reviews
+from mastra_memory.review import reviews, tags
 from tests.support.factories import make_thread
 
 
@@ -21,7 +21,7 @@ from tests.support.factories import make_thread
     ],
 )
 def test_next_of__goes_round(queue: list[str], current: str | None, following: str | None) -> None:
-    assert reviews.next_of(queue, current) == following
+    assert reviews.find_next(queue, current) == following
 
 
 @pytest.fixture
@@ -32,30 +32,30 @@ def ana(db: None) -> User:
 def test_change_reviews__notes_only_what_changed(ana: User) -> None:
     ids = [make_thread().id, make_thread().id]
     Review.objects.create(thread_id=ids[0], status="waiting")
-    assert reviews.change_reviews(ids, by=ana, status="waiting", priority=1) == 1
+    assert reviews.update_reviews(ids, by=ana, status="waiting", priority=1) == 1
     change = ThreadChange.objects.get()
     assert change.thread_id == ids[1] and change.before == {"status": "new"}
 
 
 def test_change_reviews__resolving_and_reopening_keeps_the_time_right(ana: User) -> None:
     thread_id = make_thread().id
-    reviews.change_reviews([thread_id], by=ana, status="resolved")
+    reviews.update_reviews([thread_id], by=ana, status="resolved")
     assert Review.objects.get().resolved_at is not None
-    reviews.change_reviews([thread_id], by=ana, status="flagged")
+    reviews.update_reviews([thread_id], by=ana, status="flagged")
     assert Review.objects.get().resolved_at is None
 
 
 def test_change_reviews__outdated_changes_nothing(ana: User) -> None:
     thread_id = make_thread().id
-    reviews.change_reviews([thread_id], by=ana, version=0, status="waiting")
+    reviews.update_reviews([thread_id], by=ana, version=0, status="waiting")
     with pytest.raises(StaleData):
-        reviews.change_reviews([thread_id], by=ana, version=0, status="resolved")
+        reviews.update_reviews([thread_id], by=ana, version=0, status="resolved")
     assert Review.objects.get().status == "waiting"
 
 
 def test_reviews__go_with_their_thread(ana: User) -> None:
     thread_id = make_thread().id
-    reviews.change_reviews([thread_id], by=ana, status="waiting")
-    reviews.add_tag([thread_id], "late", by=ana)
+    reviews.update_reviews([thread_id], by=ana, status="waiting")
+    tags.add_tag([thread_id], "late", by=ana)
     Thread.objects.filter(pk=thread_id)._raw_delete("default")
     assert not Review.objects.exists() and not ThreadChange.objects.exists()

@@ -5,7 +5,7 @@ from django.db import connection
 from django.db.models import F, Func, Value
 
 from mastra_memory.models import Message, Thread
-from mastra_memory.review.filters import HasFailedTool
+from mastra_memory.review.filters import HasFailedToolCall
 from mastra_memory.search import queries
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,7 @@ def plan_of(rows: object) -> str:
 
 
 def test_failed_tools__are_found_through_their_index() -> None:
-    failed = Message.objects.filter(HasFailedTool()).order_by().values("thread_id")
+    failed = Message.objects.filter(HasFailedToolCall()).order_by().values("thread_id")
     assert "mastra_message_tool_error" in plan_of(failed)
 
 

@@ -12,11 +12,11 @@ from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Criterion, Score, ThreadChange
 from mastra_memory.review import history
-from mastra_memory.review.history import Change
+from mastra_memory.review.history import ChangeInput
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RubricQuestion:
     """A criterion, what the reader of the page answered, and what everybody did."""
 
     criterion: Criterion
@@ -29,24 +29,24 @@ class Question:
     """1 when all say the same, 0 when they are as far apart as can be; None for fewer than two."""
 
 
-def list_questions(thread_id: str, user: Any) -> list[Question]:
+def list_questions(thread_id: str, user: Any) -> list[RubricQuestion]:
     """The rubric with the answers about a thread."""
     scores = list(Score.objects.filter(thread_id=thread_id).select_related("author"))
     return [
-        _question(criterion, [s for s in scores if s.criterion_id == criterion.pk], user)
+        _build_question(criterion, [s for s in scores if s.criterion_id == criterion.pk], user)
         for criterion in Criterion.objects.filter(active=True)
     ]
 
 
-def _question(criterion: Criterion, scores: list[Score], user: Any) -> Question:
+def _build_question(criterion: Criterion, scores: list[Score], user: Any) -> RubricQuestion:
     shares = [float(score.share) for score in scores]
     mine = next((score.answer for score in scores if score.author_id == user.pk), "")
     given = [(score.author.get_username(), score.answer) for score in scores]
     average = sum(shares) / len(shares) if shares else None
-    return Question(criterion, mine, given, average, _agreement(shares))
+    return RubricQuestion(criterion, mine, given, average, _compute_agreement(shares))
 
 
-def _agreement(shares: list[float]) -> float | None:
+def _compute_agreement(shares: list[float]) -> float | None:
     if len(shares) < 2:
         return None
     pairs = [abs(a - b) for i, a in enumerate(shares) for b in shares[i + 1 :]]
@@ -67,19 +67,19 @@ def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> None:
         answer, before = answers[pk], old[pk].answer if pk in old else ""
         if answer == before:
             continue
-        _save(thread_id, criterion, answer, by)
+        _save_answer(thread_id, criterion, answer, by)
         changes.append(
-            Change(
+            ChangeInput(
                 thread_id=thread_id,
                 kind=ThreadChange.Kind.SCORE,
                 before={criterion.name: before} if before else None,
                 after={criterion.name: answer} if answer else None,
             )
         )
-    history.record(by, *changes)
+    history.record_changes(by, *changes)
 
 
-def _save(thread_id: str, criterion: Criterion, answer: str, by: Any) -> None:
+def _save_answer(thread_id: str, criterion: Criterion, answer: str, by: Any) -> None:
     if not answer:
         Score.objects.filter(thread_id=thread_id, criterion=criterion, author=by).delete()
         return
@@ -95,7 +95,7 @@ def _save(thread_id: str, criterion: Criterion, answer: str, by: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ScoreSummary:
     """What was answered to one criterion over many threads."""
 
     name: str
@@ -105,7 +105,9 @@ class Summary:
     """Over the threads that two or more people scored."""
 
 
-def summarise(thread_ids_sql: str = "TRUE", params: tuple[Any, ...] = ()) -> list[Summary]:
+def summarize_scores(
+    thread_ids_sql: str = "TRUE", params: tuple[Any, ...] = ()
+) -> list[ScoreSummary]:
     """Averages and agreement by criterion, over the threads that the condition keeps.
 
     The condition speaks of `s.thread_id`.
@@ -123,6 +125,6 @@ def summarise(thread_ids_sql: str = "TRUE", params: tuple[Any, ...] = ()) -> lis
         params,
     )
     return [
-        Summary(name, n, float(mean), None if agreed is None else float(agreed))
+        ScoreSummary(name, n, float(mean), None if agreed is None else float(agreed))
         for name, n, mean, agreed in found
     ]
