@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from mastra_memory.db import json_text
+
+ClonedMessage = TypeVar("ClonedMessage")
 
 
 class StoredThread(NamedTuple):
@@ -105,14 +107,14 @@ class SavedMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class CloneResult:
+class CloneResult(Generic[ClonedMessage]):
     """A fresh clone. `messages` is empty for `copy_thread`, which does not read the bodies."""
 
     thread: StoredThread
     message_id_map: dict[str, str]
     """Id in the source to id in the clone, in the order of the conversation."""
-    messages: list[Any] = field(default_factory=list)
-    """`StoredMessage`, or what was asked for in place of each."""
+    messages: list[ClonedMessage] = field(default_factory=list)
+    """The copied messages, or what `shape` made of each."""
 
 
 @dataclass(frozen=True, slots=True)

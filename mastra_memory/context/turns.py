@@ -1,4 +1,4 @@
-"""The messages of a turn as a save takes them, with ids that are the same when it is repeated."""
+"""Prepare the messages of a turn for saving, with ids that repeat when the turn is repeated."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,94 +13,111 @@ from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.types import StoredMessage
 
-MessageInput = str | Mapping[str, Any] | StoredMessage
-"""A text, a message in any of Mastra's forms, or one as it was read."""
+MessageInput = str | Mapping[str, object] | StoredMessage
+"""A text, a message in any of Mastra's formats, or a message that was read before."""
 MessageRow = dict[str, Any]
-"""A message as a save takes it."""
+"""A message as `Memory.save_messages` accepts it, with `id`, `threadId` and `resourceId`."""
 
-_GIVEN: Any = (str, Mapping, StoredMessage)
-_NAMES = uuid.UUID("5f0c6d1e-6a35-4c1c-9d0c-5f6f4f5d5c1a")
 MAX_ANSWER_MESSAGES = 100
-"""Messages of one answer."""
+"""`find_answer` looks for this many messages of one answer."""
+
+_ID_NAMESPACE = uuid.UUID("5f0c6d1e-6a35-4c1c-9d0c-5f6f4f5d5c1a")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn as it was saved."""
+    """One turn, saved."""
 
     context: Context
-    """What the model was shown, or would have been."""
+    """The context that the model was called with, or would have been."""
     user: Sequence[StoredMessage]
+    """The user's messages as they were stored."""
     answer: Sequence[StoredMessage]
+    """The answer as it was stored; empty if there is none."""
     repeated: bool = False
-    """True when the answer was there already, and nobody was asked again."""
-    name: str = ""
-    """By what the ids of the answer are made."""
+    """True if the answer was stored before, and the model was not called again."""
+    answer_key: str = ""
+    """The key from which the ids of the answer's messages are made."""
 
 
 def build_rows(
-    given: MessageInput | Iterable[MessageInput],
+    inputs: MessageInput | Iterable[MessageInput],
     *,
     thread_id: str,
     resource_id: str,
     role: str = "user",
-    name: str | None = None,
+    key: str | None = None,
     limit: int | None = None,
 ) -> list[MessageRow]:
-    """Messages ready to be saved into a thread; a text is said by `role`.
+    """Return rows that can be saved into the thread.
 
-    What has no id gets one: made from `name` and its place, so that the same turn has the same
-    ids, or without a name a random one. Raises `InvalidInput` for one of another thread, and
-    for more than `limit` messages, which is MAX_NEW_MESSAGES unless it is given.
+    Args:
+        inputs: One message or several.
+        thread_id: The thread of the messages.
+        resource_id: The owner of the thread.
+        role: The role of plain texts.
+        key: Messages without an id get one that is made from this key and their index, so that a
+            repeated turn has the same ids. None for random ids.
+        limit: The largest number of messages; None for `MAX_NEW_MESSAGES`.
+
+    Raises:
+        InvalidInput: A message is of another type or thread, or there are too many.
     """
-    if isinstance(given, str | Mapping | StoredMessage):
-        given = [given]
+    if isinstance(inputs, str | Mapping | StoredMessage):
+        inputs = [inputs]
     limit = conf.app_settings().MAX_NEW_MESSAGES if limit is None else limit
-    given = list(islice(given, limit + 1))
-    limits.check_count(given, limit, "messages")
+    inputs = list(islice(inputs, limit + 1))
+    limits.check_count(inputs, limit, "messages")
     rows = []
-    for index, one in enumerate(given):
-        if not isinstance(one, _GIVEN):
-            reason = "is neither text nor a message"
-            raise InvalidInput(f"messages.{index} {reason}", [Issue(f"messages.{index}", reason)])
-        row = build_row(one, thread_id, resource_id, role)
+    for index, message in enumerate(inputs):
+        # Not `str | Mapping | StoredMessage`: mypy would call the next lines unreachable.
+        if not isinstance(message, _INPUT_TYPES):
+            raise _invalid(index, "is neither text nor a message")
+        row = build_row(message, thread_id, resource_id, role)
         if row["threadId"] != thread_id:
-            reason = "is of another thread"
-            raise InvalidInput(f"messages.{index} {reason}", [Issue(f"messages.{index}", reason)])
-        row["id"] = row.get("id") or _id(thread_id, name, index)
+            raise _invalid(index, "belongs to another thread")
+        row["id"] = row.get("id") or _make_id(thread_id, key, index)
         rows.append(row)
     return rows
 
 
-def build_row(given: MessageInput, thread_id: str, resource_id: str, role: str) -> MessageRow:
+_INPUT_TYPES: Any = (str, Mapping, StoredMessage)
+
+
+def _invalid(index: int, reason: str) -> InvalidInput:
+    return InvalidInput(f"messages.{index} {reason}", [Issue(f"messages.{index}", reason)])
+
+
+def build_row(message: MessageInput, thread_id: str, resource_id: str, role: str) -> MessageRow:
+    """Return one row. A message that names a thread or a resource keeps them."""
     owner = {"threadId": thread_id, "resourceId": resource_id}
-    if isinstance(given, str):
-        return {"role": role, "content": given, **owner}
-    if isinstance(given, StoredMessage):
+    if isinstance(message, str):
+        return {"role": role, "content": message, **owner}
+    if isinstance(message, StoredMessage):
         return {
-            "id": given.id,
-            "role": given.role,
-            "type": given.type,
-            "content": given.content,
-            "createdAt": given.created,
+            "id": message.id,
+            "role": message.role,
+            "type": message.type,
+            "content": message.content,
+            "createdAt": message.created,
             **owner,
         }
-    return {**owner, **given}
+    return {**owner, **message}
 
 
-def _id(thread_id: str, name: str | None, index: int) -> str:
-    if name is None:
+def _make_id(thread_id: str, key: str | None, index: int) -> str:
+    if key is None:
         return str(uuid.uuid4())
-    return str(uuid.uuid5(_NAMES, json_text.clean_text(f"{thread_id}\n{name}\n{index}")))
+    return str(uuid.uuid5(_ID_NAMESPACE, json_text.clean_text(f"{thread_id}\n{key}\n{index}")))
 
 
 def make_answer_key(user_ids: Sequence[str], turn_id: str | None) -> str:
-    """By what the ids of an answer are made: the turn's id, or the last thing it answers."""
+    """Return the key of an answer, made from `turn_id` or from the last of the user's messages."""
     return f"answer to {turn_id or (user_ids[-1] if user_ids else uuid.uuid4())}"
 
 
 def preview_messages(rows: Sequence[MessageRow]) -> list[StoredMessage]:
-    """The messages as a context shows them before they are stored."""
+    """Validate rows, and return the messages as they would be stored."""
     now = times.now()
     return [
         StoredMessage(
@@ -118,9 +135,9 @@ def preview_messages(rows: Sequence[MessageRow]) -> list[StoredMessage]:
     ]
 
 
-def find_answer(thread_id: str, name: str) -> list[StoredMessage]:
-    """The answer of this name as it was stored; empty when there is none."""
-    found = messages.get_messages(
-        [_id(thread_id, name, index) for index in range(MAX_ANSWER_MESSAGES)]
-    )
-    return [message for message in found if message.thread_id == thread_id]
+def find_answer(thread_id: str, key: str) -> list[StoredMessage]:
+    """Return the stored answer with this key; empty if there is none."""
+    ids = [_make_id(thread_id, key, index) for index in range(MAX_ANSWER_MESSAGES)]
+    return [
+        message for message in messages.get_messages(ids) if message.thread_id == thread_id
+    ]

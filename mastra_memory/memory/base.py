@@ -1,48 +1,83 @@
-"""What all parts of `Memory` share: the agent, its options, async twins."""
+"""What all methods of `Memory` share: the agent, its options and the async twins."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 
-from mastra_memory import conf, threads
+from mastra_memory import conf, threads, working_memory
 from mastra_memory.exceptions import AccessDenied
+from mastra_memory.models import Scope
 from mastra_memory.options import MemoryOptions
 from mastra_memory.types import StoredThread
 
 P = ParamSpec("P")
 R = TypeVar("R")
+M = TypeVar("M", bound="MemoryBase")
 
-OptionOverrides = Mapping[str, Any]
-"""Options for one call, over the agent's own: Mastra's names or snake_case."""
+OptionOverrides = Mapping[str, object]
+"""Options for one call, merged over the agent's own. Keys are Mastra's names or snake_case."""
 
 
-def make_async(method: Callable[P, R]) -> Callable[P, Awaitable[R]]:
-    """The same verb for async code, run in Django's thread for synchronous work."""
-    return sync_to_async(method)
+def make_async(
+    method: Callable[Concatenate[M, P], R],
+) -> Callable[Concatenate[M, P], Coroutine[Any, Any, R]]:
+    """Return the async twin of a method: same arguments, same result.
+
+    The method runs in the thread that Django keeps for synchronous code, so that it shares the
+    database connection and the transaction of other synchronous code.
+    """
+
+    @wraps(method)
+    async def call_in_thread(self: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await sync_to_async(method)(self, *args, **kwargs)
+
+    return call_in_thread
 
 
 class MemoryBase:
-    """One agent's options, and what several verbs need."""
+    """The options of one agent, and helpers that several groups of methods use."""
 
     def __init__(
         self, agent_id: str | None = None, *, options: OptionOverrides | None = None
     ) -> None:
-        """Options come from the settings, for the named agent, with `options` over them.
+        """Read the agent's options from the settings.
 
-        Raises `AgentNotFound` and `MemoryNotConfigured` as `conf.get_agent_options` does.
+        Args:
+            agent_id: A key of the setting `AGENTS`; None for the setting `OPTIONS` alone.
+            options: Options that override those of the agent.
+
+        Raises:
+            AgentNotFound: `AGENTS` has no such key.
+            MemoryNotConfigured: The agent has no memory.
+            InvalidInput: An option is unknown or has an invalid value.
         """
         self.agent_id = agent_id
         self.options: MemoryOptions = conf.get_agent_options(agent_id).merged(options)
 
-    def _ensure_thread(self, thread_id: str, resource_id: str | None) -> StoredThread:
-        """The thread, made where it is missing; its own id stands in for an unknown resource.
+    def _get_or_create_thread(self, thread_id: str, resource_id: str | None) -> StoredThread:
+        """Return the thread. Create it if it is missing, owned by `thread_id` by default.
 
-        Raises `AccessDenied` for one of another resource.
+        Raises:
+            AccessDenied: The thread belongs to another resource.
         """
-        found = threads.find_thread(thread_id)
-        if found is None:
-            found = threads.create_thread(resource_id or thread_id, thread_id=thread_id)
-        if resource_id is not None and found.resource_id != resource_id:
+        thread = threads.find_thread(thread_id)
+        if thread is None:
+            thread = threads.create_thread(resource_id or thread_id, thread_id=thread_id)
+        if resource_id is not None and thread.resource_id != resource_id:
             raise AccessDenied
-        return found
+        return thread
+
+    def _has_resource_working_memory(self) -> bool:
+        """Return True if a resource shares one working memory between its threads."""
+        options = self.options.working_memory
+        return options.enabled and options.scope == Scope.RESOURCE
+
+    def _copy_working_memory_to_resource(
+        self, resource_id: str, metadata: Mapping[str, object] | None
+    ) -> None:
+        """Store the `workingMemory` of a thread's metadata for the resource too."""
+        content, _ = working_memory.taken_out(metadata)
+        if content and self._has_resource_working_memory():
+            working_memory.save_for_resource(resource_id, content, source="api")

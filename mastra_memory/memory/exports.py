@@ -1,12 +1,16 @@
-"""The verb of exports in the background."""
+"""Methods that start exports."""
 
 from mastra_memory import tasks
 from mastra_memory.memory.base import MemoryBase
 
 
 class ExportMethods(MemoryBase):
-    """Files that are made while nobody waits."""
+    """Write export files in the background."""
 
     def start_export(self, job_id: int) -> None:
-        """Make the file of an `ExportJob` in the background."""
+        """Queue an export.
+
+        Args:
+            job_id: The primary key of an `ExportJob`.
+        """
         tasks.enqueue(tasks.make_export, job_id)

@@ -1,8 +1,7 @@
-"""Saving messages, and deciding what happens later because of it."""
+"""Save messages and queue the work that follows."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 from django.db import transaction
 
@@ -16,18 +15,23 @@ from mastra_memory.types import SavedMessages, StoredMessage
 
 
 class MessageSaving(MemoryBase):
-    """What every verb that stores messages goes through."""
+    """The one way in which methods of `Memory` store messages."""
 
     @retry_conflicts
-    def _save(self, batch: Sequence[Mapping[str, Any]], *, strip: bool) -> SavedMessages:
-        """Store a batch and note what it wants later: vectors, titles."""
-        ready = validation.validate_messages(batch, strip=strip)
-        wants_titles = self.options.generate_title is not None and not self.options.read_only
+    def _save(self, batch: Sequence[Mapping[str, object]], *, strip: bool) -> SavedMessages:
+        """Validate and store a batch, then queue embeddings, titles and search vectors.
+
+        `strip` removes working-memory tags. Messages that keep them are not embedded.
+        """
+        drafts = validation.validate_messages(batch, strip=strip)
+        generates_titles = self.options.generate_title is not None and not self.options.read_only
         models = self._embedders if strip else ()
-        with transaction.atomic() if wants_titles else nullcontext():
-            stored = messages.save_messages(ready, embed_for=models)
-            if wants_titles:
-                self._want_titles(stored)
+        # A batch is stored in one transaction anyway. Another one around it is only needed to
+        # request titles together with the messages, and would cost two statements otherwise.
+        with transaction.atomic() if generates_titles else nullcontext():
+            stored = messages.save_messages(drafts, embed_for=models)
+            if generates_titles:
+                self._request_titles(stored)
         if len(stored) > tsvector.MAX_MESSAGES_ON_SAVE:
             tasks.enqueue(tasks.write_words)
         if stored and models:
@@ -42,16 +46,16 @@ class MessageSaving(MemoryBase):
 
     @property
     def _embedders(self) -> Sequence[str]:
-        """The models for which what is saved now is embedded, soon after; none without recall."""
+        """The embedding models for new messages; empty if semantic recall is off."""
         if self.options.semantic_recall is None or self.options.read_only:
             return ()
         return conf.get_embedding_models()
 
-    def _want_titles(self, stored: Sequence[StoredMessage]) -> None:
-        """Threads without a title get one later, where the agent's options say so."""
-        wanted = self.options.generate_title
-        if wanted is None or not stored:
+    def _request_titles(self, stored: Sequence[StoredMessage]) -> None:
+        """Queue titles for the threads of these messages that have none."""
+        options = self.options.generate_title
+        if options is None or not stored:
             return
         thread_ids = {message.thread_id for message in stored}
-        for thread_id in titles.request_titles(thread_ids, wanted, agent_id=self.agent_id):
+        for thread_id in titles.request_titles(thread_ids, options, agent_id=self.agent_id):
             tasks.enqueue(tasks.generate_title, thread_id)

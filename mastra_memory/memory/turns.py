@@ -1,9 +1,8 @@
-"""The verbs of an agent's turn: what to show the model, and keeping what came of it."""
+"""Methods for one turn of an agent: build the context, save the turn, summarize."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
@@ -22,11 +21,14 @@ from mastra_memory.types import StoredMessage
 SUMMARY_PAGE_SIZE = 100
 
 MessagesInput = MessageInput | Iterable[MessageInput]
-"""One message or several: texts, messages in any of Mastra's forms, or messages as read."""
+"""One message or several: texts, messages in any of Mastra's formats, or `StoredMessage`."""
+
+ExtractionSchema = type[object] | Mapping[str, object]
+"""A pydantic model, or a JSON schema."""
 
 
 class TurnMethods(MessageSaving):
-    """What an agent needs each turn."""
+    """Build the context of a turn, and save the turn."""
 
     def context(
         self,
@@ -36,18 +38,29 @@ class TurnMethods(MessageSaving):
         new_messages: MessagesInput = (),
         options: OptionOverrides | None = None,
     ) -> Context:
-        """What to put in front of the model: frozen blocks in a fixed order, counted.
+        """Return what the model should read before it answers.
 
-        Working memory, observations and what was recalled from other conversations as text that
-        cannot leave its fence; then the history, then `new_messages`, no message twice. The thread
-        need not exist yet. Raises `AccessDenied` for a thread of another resource.
+        The context has blocks in a fixed order, each with an estimate of its tokens: working
+        memory, observations and messages recalled from other conversations as text for the
+        system prompt; then the history and the new messages. No message occurs twice. Stored
+        text is escaped so that it cannot end its block of the prompt.
+
+        Args:
+            thread_id: The thread, which need not exist yet.
+            resource_id: The owner of the thread.
+            new_messages: Messages that are not stored yet. Plain texts are the user's.
+            options: Options for this call.
+
+        Raises:
+            AccessDenied: The thread belongs to another resource.
+            InvalidInput: A message is invalid, or there are too many.
         """
         rows = turns.build_rows(
             new_messages, thread_id=thread_id, resource_id=resource_id or thread_id
         )
-        return self._context(thread_id, resource_id, rows, options)
+        return self._build_context(thread_id, resource_id, rows, options)
 
-    def _context(
+    def _build_context(
         self,
         thread_id: str,
         resource_id: str | None,
@@ -71,21 +84,38 @@ class TurnMethods(MessageSaving):
         turn_id: str | None = None,
         options: OptionOverrides | None = None,
     ) -> Turn:
-        """Keep what the user said, ask for the answer, keep that.
+        """Save the user's messages, call `answer` with the context, and save its result.
 
-        What the user said is committed before `answer`, which gets the context, is called; if it
-        raises, that much is kept, once. A missing thread is made. Saving the same turn again (the
-        same message id or `turn_id`) stores nothing twice; once its answer is there, that comes
-        back and nobody is asked. Raises `RuntimeError` inside a transaction, which could undo
-        what this promises to keep; nothing is stored then.
+        The user's messages are committed before `answer` is called, so they are kept if it
+        raises. A turn can be saved again, with the same message ids or the same `turn_id`:
+        nothing is stored twice, and if the turn has an answer, the stored one is returned and
+        `answer` is not called.
+
+        Args:
+            thread_id: The thread. It is created if it is missing.
+            messages: The user's messages, or results of tools.
+            resource_id: The owner of the thread; `thread_id` for a new thread by default.
+            answer: A function that calls the model, or its messages; None to save only the
+                user's. Plain texts are the assistant's.
+            turn_id: Names the turn if messages have no ids of their own.
+            options: Options for the context.
+
+        Returns:
+            The context and the stored messages.
+
+        Raises:
+            AccessDenied: The thread belongs to another resource.
+            InvalidInput: A message is invalid, or there are too many.
+            RuntimeError: Called with `answer` inside a transaction, which could roll back the
+                user's messages. Nothing is stored.
         """
         turn = self._begin_turn(
             thread_id, messages, resource_id, turn_id, options, durable=answer is not None
         )
         if answer is None or turn.repeated:
             return turn
-        given = answer(turn.context) if callable(answer) else answer
-        return self._end_turn(turn, given)
+        answer_messages = answer(turn.context) if callable(answer) else answer
+        return self._end_turn(turn, answer_messages)
 
     async def asave_turn(
         self,
@@ -97,13 +127,16 @@ class TurnMethods(MessageSaving):
         turn_id: str | None = None,
         options: OptionOverrides | None = None,
     ) -> Turn:
-        """The same where `answer` is awaited; no thread is held meanwhile."""
+        """Save a turn as `save_turn` does, and await `answer`.
+
+        No thread and no database connection is occupied while the model answers.
+        """
         begin = sync_to_async(self._begin_turn)
         turn = await begin(thread_id, messages, resource_id, turn_id, options, durable=True)
         if turn.repeated:
             return turn
-        given = await answer(turn.context)
-        return await sync_to_async(self._end_turn)(turn, given)
+        answer_messages = await answer(turn.context)
+        return await sync_to_async(self._end_turn)(turn, answer_messages)
 
     def _begin_turn(
         self,
@@ -115,40 +148,42 @@ class TurnMethods(MessageSaving):
         *,
         durable: bool,
     ) -> Turn:
-        """Commit what the user said; with the answer, where it was given before."""
+        """Commit the user's messages, and look for an answer that is stored already."""
         if durable:
             _check_not_in_transaction()
         owner = resource_id or thread_id
         if not self.options.read_only:
-            owner = self._ensure_thread(thread_id, resource_id).resource_id
-        rows = turns.build_rows(messages, thread_id=thread_id, resource_id=owner, name=turn_id)
-        name = turns.make_answer_key([row["id"] for row in rows], turn_id)
-        answered = turns.find_answer(thread_id, name)
-        shown = self._context(thread_id, resource_id, rows, options)
-        kept = self._keep(thread_id, rows, durable=durable)
-        return Turn(shown, kept, answered, repeated=bool(answered), name=name)
+            owner = self._get_or_create_thread(thread_id, resource_id).resource_id
+        rows = turns.build_rows(messages, thread_id=thread_id, resource_id=owner, key=turn_id)
+        answer_key = turns.make_answer_key([row["id"] for row in rows], turn_id)
+        answer = turns.find_answer(thread_id, answer_key)
+        # The context is built before the messages are stored: they are its new messages, and
+        # must not be in its history too.
+        built = self._build_context(thread_id, resource_id, rows, options)
+        stored = self._save_rows(thread_id, rows, durable=durable)
+        return Turn(built, stored, answer, repeated=bool(answer), answer_key=answer_key)
 
-    def _end_turn(self, turn: Turn, given: MessagesInput) -> Turn:
-        shown = turn.context
+    def _end_turn(self, turn: Turn, answer: MessagesInput) -> Turn:
+        thread_id = turn.context.thread_id
         rows = turns.build_rows(
-            given,
-            thread_id=shown.thread_id,
-            resource_id=shown.resource_id,
+            answer,
+            thread_id=thread_id,
+            resource_id=turn.context.resource_id,
             role="assistant",
-            name=turn.name,
+            key=turn.answer_key,
         )
-        return replace(turn, answer=self._keep(shown.thread_id, rows, durable=True))
+        return replace(turn, answer=self._save_rows(thread_id, rows, durable=True))
 
     @retry_conflicts
-    def _keep(
+    def _save_rows(
         self, thread_id: str, rows: list[MessageRow], *, durable: bool
     ) -> Sequence[StoredMessage]:
+        """Save the messages; a read-only memory only returns them as they would be stored."""
         if self.options.read_only:
             return turns.preview_messages(rows)
         with transaction.atomic(durable=durable):
-            return self._save(
-                turn_tool_calls.reconcile_tool_calls(thread_id, rows), strip=True
-            ).messages
+            reconciled = turn_tool_calls.reconcile_tool_calls(thread_id, rows)
+            return self._save(reconciled, strip=True).messages
 
     def summarize_thread(
         self,
@@ -157,16 +192,41 @@ class TurnMethods(MessageSaving):
         resource_id: str | None = None,
         last_messages: int | None = None,
         max_input_tokens: int = summaries.MAX_INPUT_TOKENS,
-        **choices: Any,
+        model: str | None = None,
+        instructions: str = "",
+        extract: ExtractionSchema | None = None,
     ) -> Summary:
-        """Notes on a thread, read from its end as far as fits; see `summaries.summarize`.
+        """Summarize a thread with a text model. Nothing is stored.
 
-        Raises `ThreadNotFound`, `AccessDenied`, `ProviderUnavailable` and `ProviderRefused`.
+        Args:
+            thread_id: The thread.
+            resource_id: The owner of the thread.
+            last_messages: Read this many of the newest messages; None for all.
+            max_input_tokens: Read only as many of the newest messages as fit, by an estimate.
+            model: `provider/model`; None for the model of the settings.
+            instructions: Text to add to the instructions of the summary.
+            extract: The form in which to extract data from the conversation. This is a second
+                call of the model.
+
+        Returns:
+            The summary, the extracted data or the reason why there is none, and the usage. The
+            summary of a thread without messages is empty.
+
+        Raises:
+            ThreadNotFound: The thread does not exist.
+            AccessDenied: The thread belongs to another resource.
+            ProviderUnavailable: The model did not answer; try again later.
+            ProviderRefused: The model refused the request, or its name or key is invalid.
         """
         thread = threads.get_thread(thread_id, resource_id=resource_id)
-        found = islice(recent.iterate_newest(thread.id, page_size=SUMMARY_PAGE_SIZE), last_messages)
-        told = summaries.fitting(found, max_input_tokens)
-        return summaries.summarize(told, thread_id=thread.id, **choices)
+        newest = islice(recent.iterate_newest(thread.id, page_size=SUMMARY_PAGE_SIZE), last_messages)
+        return summaries.summarize(
+            summaries.fitting(newest, max_input_tokens),
+            model=model,
+            instructions=instructions,
+            extract=extract,
+            thread_id=thread.id,
+        )
 
     def summarize_conversation(
         self,
@@ -174,18 +234,44 @@ class TurnMethods(MessageSaving):
         *,
         thread_id: str | None = None,
         resource_id: str | None = None,
-        **choices: Any,
+        model: str | None = None,
+        instructions: str = "",
+        extract: ExtractionSchema | None = None,
     ) -> Summary:
-        """Notes on these messages, which are neither read from anywhere nor stored."""
-        nowhere = thread_id or resource_id or "conversation"
+        """Summarize these messages with a text model. Nothing is read or stored.
+
+        Args:
+            messages: The conversation. Plain texts are the user's.
+            thread_id: The thread to record the usage for.
+            resource_id: The resource to record the usage for.
+            model: `provider/model`; None for the model of the settings.
+            instructions: Text to add to the instructions of the summary.
+            extract: The form in which to extract data from the conversation. This is a second
+                call of the model.
+
+        Returns:
+            The summary, the extracted data or the reason why there is none, and the usage.
+
+        Raises:
+            InvalidInput: A message is invalid, or there are too many.
+            ProviderUnavailable: The model did not answer; try again later.
+            ProviderRefused: The model refused the request, or its name or key is invalid.
+        """
+        # Rows need the id of a thread, even though these are not stored in any.
+        row_thread_id = thread_id or resource_id or "conversation"
         rows = turns.build_rows(
             messages,
-            thread_id=nowhere,
-            resource_id=resource_id or nowhere,
+            thread_id=row_thread_id,
+            resource_id=resource_id or row_thread_id,
             limit=conf.app_settings().MAX_MESSAGES_PER_SAVE,
         )
         return summaries.summarize(
-            turns.preview_messages(rows), thread_id=thread_id, resource_id=resource_id, **choices
+            turns.preview_messages(rows),
+            model=model,
+            instructions=instructions,
+            extract=extract,
+            thread_id=thread_id,
+            resource_id=resource_id,
         )
 
     acontext = make_async(context)
@@ -199,6 +285,6 @@ def _check_not_in_transaction() -> None:
             pass
     except RuntimeError:
         raise RuntimeError(
-            "save_turn with an answer commits what was said before it asks. Call it outside of"
-            " transaction.atomic() and of ATOMIC_REQUESTS (@transaction.non_atomic_requests)."
+            "save_turn with an answer must commit the user's messages first. Call it outside"
+            " transaction.atomic() and ATOMIC_REQUESTS (@transaction.non_atomic_requests)."
         ) from None

@@ -1,7 +1,6 @@
-"""The verbs of working memory."""
+"""Methods of working memory."""
 
-from collections.abc import Mapping
-from typing import Any
+import uuid
 
 from django.db import transaction
 
@@ -13,9 +12,12 @@ from mastra_memory.models import Scope
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.types import RevisionPage
 
+UserId = int | str | uuid.UUID
+"""A primary key of the user model."""
+
 
 class WorkingMemoryMethods(MemoryBase):
-    """The text kept for a thread or its resource."""
+    """Read and change the text kept for a thread or for its resource."""
 
     def get_working_memory(
         self,
@@ -24,15 +26,23 @@ class WorkingMemoryMethods(MemoryBase):
         resource_id: str | None = None,
         options: OptionOverrides | None = None,
     ) -> str | None:
-        """The text of the thread or, in resource scope, of its resource; None when there is none.
+        """Return the working memory, or None if there is none or the feature is off.
 
-        None too when working memory is off. In resource scope the thread's own resource is meant
-        unless `resource_id` is given; raises `InvalidInput` if the thread does not exist either.
+        Args:
+            thread_id: The thread. In resource scope its resource is used.
+            resource_id: In resource scope, the resource to use instead.
+            options: Options for this call.
+
+        Raises:
+            InvalidInput: In resource scope, the thread does not exist and there is no
+                `resource_id`.
         """
-        choice = self.options.merged(options).working_memory
-        if not choice.enabled:
+        merged = self.options.merged(options).working_memory
+        if not merged.enabled:
             return None
-        return working_memory.find_content(self._place(choice, thread_id, resource_id))
+        return working_memory.find_content(
+            self._get_working_memory_owner(merged, thread_id, resource_id)
+        )
 
     @retry_conflicts
     def update_working_memory(
@@ -44,27 +54,38 @@ class WorkingMemoryMethods(MemoryBase):
         options: OptionOverrides | None = None,
         mode: working_memory.Mode = "replace",
         source: str = "python",
-        author_id: Any = None,
+        author_id: UserId | None = None,
     ) -> int:
-        """Replace the text, or merge JSON into it; what it was stays as a revision.
+        """Change the working memory and return its new version. Old texts stay as revisions.
 
-        Returns the new version. Raises `FeatureDisabled` when working memory is off,
-        `ThreadNotFound` in thread scope, and `InvalidInput` when no resource is known, when the
-        text does not fit the schema, or when it is the empty template in place of something.
+        Args:
+            thread_id: The thread. In resource scope its resource is used.
+            content: The new text; empty to clear it. JSON text if the options have a schema.
+            resource_id: In resource scope, the resource to use instead.
+            options: Options for this call.
+            mode: `merge` merges JSON into the stored JSON; `replace` replaces the text.
+            source: Where the change comes from; stored with the revision.
+            author_id: The user who makes the change; stored with the revision.
+
+        Raises:
+            FeatureDisabled: Working memory is off.
+            ThreadNotFound: In thread scope, the thread does not exist.
+            InvalidInput: There is no resource, the text does not match the schema, or the empty
+                template would replace a filled one.
         """
-        choice = self._working_memory(options)
-        with transaction.atomic():  # The thread stays locked, so that nobody deletes it meanwhile.
-            place = self._place(choice, thread_id, resource_id, touch=True)
+        merged = self._get_working_memory_options(options)
+        with transaction.atomic():  # Locks the thread, so that it cannot be deleted meanwhile.
+            owner = self._get_working_memory_owner(merged, thread_id, resource_id, touch=True)
             return working_memory.change(
-                place, content, choice, mode=mode, source=source, author_id=author_id
+                owner, content, merged, mode=mode, source=source, author_id=author_id
             )
 
     def get_working_memory_template(
         self, *, options: OptionOverrides | None = None
     ) -> working_memory.Template | None:
-        """What an empty working memory looks like; None when working memory is off."""
-        choice = self.options.merged(options).working_memory
-        return working_memory.template_of(choice) if choice.enabled else None
+        """Return the template of an empty working memory, or None if the feature is off."""
+        merged = self.options.merged(options).working_memory
+        return working_memory.template_of(merged) if merged.enabled else None
 
     def get_system_message(
         self,
@@ -73,7 +94,20 @@ class WorkingMemoryMethods(MemoryBase):
         resource_id: str | None = None,
         options: OptionOverrides | None = None,
     ) -> str | None:
-        """What the agent is told about its working memory; None when that is off."""
+        """Return the part of the system prompt that is about working memory.
+
+        Args:
+            thread_id: The thread. In resource scope its resource is used.
+            resource_id: In resource scope, the resource to use instead.
+            options: Options for this call.
+
+        Returns:
+            Instructions and the current text, or None if working memory is off.
+
+        Raises:
+            InvalidInput: In resource scope, the thread does not exist and there is no
+                `resource_id`.
+        """
         merged = self.options.merged(options)
         if not merged.working_memory.enabled:
             return None
@@ -89,26 +123,40 @@ class WorkingMemoryMethods(MemoryBase):
         resource_id: str | None = None,
         options: OptionOverrides | None = None,
     ) -> working_memory.MemoryTool | None:
-        """The tool with which the agent updates its working memory in this thread.
+        """Return the tool with which the model updates its working memory in this thread.
 
-        None when working memory is off, read-only, or not the agent's to manage. The handler
-        creates a missing thread for `resource_id`, and refuses one of another resource.
+        The tool's handler creates the thread if it is missing, and does not raise for invalid
+        arguments: it returns an error that the model can read.
+
+        Args:
+            thread_id: The thread.
+            resource_id: The owner of the thread. The handler raises `AccessDenied` for a thread
+                of another resource.
+            options: Options for the tool's calls.
+
+        Returns:
+            None if working memory is off, read-only, or not managed by the agent.
         """
         merged = self.options.merged(options)
-        choice = merged.working_memory
-        if not choice.enabled or not choice.agent_managed or merged.read_only:
+        memory_options = merged.working_memory
+        if not memory_options.enabled or not memory_options.agent_managed or merged.read_only:
             return None
-        pair: dict[str, Any] = {"resource_id": resource_id, "options": options}
 
         def write(content: str) -> int:
-            self._ensure_thread(thread_id, resource_id)
+            self._get_or_create_thread(thread_id, resource_id)
             return self.update_working_memory(
-                thread_id, content, mode="merge", source="agent", **pair
+                thread_id,
+                content,
+                resource_id=resource_id,
+                options=options,
+                mode="merge",
+                source="agent",
             )
 
-        return working_memory.tool_of(
-            choice, write=write, read=lambda: self.get_working_memory(thread_id, **pair)
-        )
+        def read() -> str | None:
+            return self.get_working_memory(thread_id, resource_id=resource_id, options=options)
+
+        return working_memory.tool_of(memory_options, write=write, read=read)
 
     def list_working_memory_revisions(
         self,
@@ -119,9 +167,23 @@ class WorkingMemoryMethods(MemoryBase):
         page: int = 0,
         per_page: int = 20,
     ) -> RevisionPage:
-        """What the text was, newest first, who changed it and from where."""
-        place = self._place(self._working_memory(options), thread_id, resource_id)
-        return working_memory.list_revisions(place, page=page, per_page=per_page)
+        """Return one page of the texts that the working memory has had, newest first.
+
+        Args:
+            thread_id: The thread. In resource scope its resource is used.
+            resource_id: In resource scope, the resource to use instead.
+            options: Options for this call.
+            page: The number of the page, from 0.
+            per_page: Revisions on a page.
+
+        Raises:
+            FeatureDisabled: Working memory is off.
+            InvalidInput: There is no resource, or `page` or `per_page` is invalid.
+        """
+        owner = self._get_working_memory_owner(
+            self._get_working_memory_options(options), thread_id, resource_id
+        )
+        return working_memory.list_revisions(owner, page=page, per_page=per_page)
 
     @retry_conflicts
     def restore_working_memory(
@@ -132,53 +194,54 @@ class WorkingMemoryMethods(MemoryBase):
         resource_id: str | None = None,
         options: OptionOverrides | None = None,
         source: str = "python",
-        author_id: Any = None,
+        author_id: UserId | None = None,
     ) -> int:
-        """Make the text what it was at `version`. Returns the new version.
+        """Store the text of an earlier version again and return the new version.
 
-        Raises `InvalidInput` when there is no such version.
+        Args:
+            thread_id: The thread. In resource scope its resource is used.
+            version: The version to restore.
+            resource_id: In resource scope, the resource to use instead.
+            options: Options for this call.
+            source: Where the change comes from; stored with the revision.
+            author_id: The user who makes the change; stored with the revision.
+
+        Raises:
+            FeatureDisabled: Working memory is off.
+            InvalidInput: There is no resource, or no such version.
         """
-        place = self._place(self._working_memory(options), thread_id, resource_id)
-        return working_memory.restore(place, version, source=source, author_id=author_id)
+        owner = self._get_working_memory_owner(
+            self._get_working_memory_options(options), thread_id, resource_id
+        )
+        return working_memory.restore(owner, version, source=source, author_id=author_id)
 
-    def _working_memory(self, options: OptionOverrides | None) -> WorkingMemoryOptions:
-        choice = self.options.merged(options).working_memory
-        if not choice.enabled:
+    def _get_working_memory_options(self, options: OptionOverrides | None) -> WorkingMemoryOptions:
+        merged = self.options.merged(options).working_memory
+        if not merged.enabled:
             raise FeatureDisabled("Working memory is not enabled for this memory instance")
-        return choice
+        return merged
 
-    def _place(
+    def _get_working_memory_owner(
         self,
-        choice: WorkingMemoryOptions,
+        options: WorkingMemoryOptions,
         thread_id: str,
         resource_id: str | None,
         *,
         touch: bool = False,
     ) -> working_memory.Place:
-        """Whose text is meant. In thread scope the thread must exist."""
-        if choice.scope != Scope.THREAD:
-            return working_memory.Place(resource_id or self._owner_of(thread_id))
+        """Return the thread or resource that owns the text; `touch` locks the thread."""
+        if options.scope != Scope.THREAD:
+            return working_memory.Place(resource_id or self._get_resource_id(thread_id))
         thread = threads.touch_thread(thread_id) if touch else threads.find_thread(thread_id)
-        owner = thread.resource_id if thread else ""
-        return working_memory.Place(owner, thread_id)
+        return working_memory.Place(thread.resource_id if thread else "", thread_id)
 
-    def _owner_of(self, thread_id: str) -> str:
+    def _get_resource_id(self, thread_id: str) -> str:
         thread = threads.find_thread(thread_id)
         if thread is None:
             raise InvalidInput(
                 "Resource-scoped working memory needs a resourceId, or a thread that exists"
             )
         return thread.resource_id
-
-    def _shares_working_memory(self) -> bool:
-        """Whether working memory given with a thread is its resource's too."""
-        choice = self.options.working_memory
-        return choice.enabled and choice.scope == Scope.RESOURCE
-
-    def _share_working_memory(self, resource_id: str, metadata: Mapping[str, Any] | None) -> None:
-        content, _ = working_memory.taken_out(metadata)
-        if content and self._shares_working_memory():
-            working_memory.save_for_resource(resource_id, content, source="api")
 
     aget_working_memory = make_async(get_working_memory)
     aupdate_working_memory = make_async(update_working_memory)
