@@ -138,6 +138,4 @@ def preview_messages(rows: Sequence[MessageRow]) -> list[StoredMessage]:
 def find_answer(thread_id: str, key: str) -> list[StoredMessage]:
     """Return the stored answer with this key; empty if there is none."""
     ids = [_make_id(thread_id, key, index) for index in range(MAX_ANSWER_MESSAGES)]
-    return [
-        message for message in messages.get_messages(ids) if message.thread_id == thread_id
-    ]
+    return [message for message in messages.get_messages(ids) if message.thread_id == thread_id]

@@ -161,6 +161,4 @@ class CloneMethods(MemoryBase):
 
 
 def _send_cloned(source_thread_id: str, clone: StoredThread) -> None:
-    signals.send(
-        signals.thread_cloned, source_thread_id=source_thread_id, thread_id=clone.id
-    )
+    signals.send(signals.thread_cloned, source_thread_id=source_thread_id, thread_id=clone.id)

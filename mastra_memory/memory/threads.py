@@ -161,9 +161,7 @@ class ThreadMethods(MemoryBase):
         thread = threads.find_thread(thread_id)
         if thread is None or not threads.delete_thread(thread.id):
             return False
-        signals.send(
-            signals.thread_deleted, thread_id=thread.id, resource_id=thread.resource_id
-        )
+        signals.send(signals.thread_deleted, thread_id=thread.id, resource_id=thread.resource_id)
         return True
 
     @retry_conflicts

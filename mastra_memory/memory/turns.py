@@ -219,7 +219,9 @@ class TurnMethods(MessageSaving):
             ProviderRefused: The model refused the request, or its name or key is invalid.
         """
         thread = threads.get_thread(thread_id, resource_id=resource_id)
-        newest = islice(recent.iterate_newest(thread.id, page_size=SUMMARY_PAGE_SIZE), last_messages)
+        newest = islice(
+            recent.iterate_newest(thread.id, page_size=SUMMARY_PAGE_SIZE), last_messages
+        )
         return summaries.summarize(
             summaries.fitting(newest, max_input_tokens),
             model=model,
