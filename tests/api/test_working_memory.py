@@ -176,7 +176,7 @@ def test_any__options_that_are_no_object_are_400(api: Api, given: str) -> None:
     [
         ({"lastMessages": -1}, "last_messages"),
         ({"workingMemory": {"scope": "planet"}}, "working_memory.scope"),
-        ({"workingMemory": {"schema": 5}}, "working_memory.schema"),
+        ({"workingMemory": {"schema": 5}}, "memoryConfig.workingMemory.schema"),
         ({"workingMemory": {"template": 5}}, "working_memory.template"),
         ({"semanticRecall": {"topK": "x"}}, "semantic_recall.top_k"),
         ({"semanticRecall": "yes"}, "semantic_recall"),
