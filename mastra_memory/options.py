@@ -59,15 +59,8 @@ def _rename(options: Any, rename: Any) -> Any:
 
 
 def merge_options(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """`override` over `base`: objects merge, everything else replaces; a schema replaces whole."""
-    merged = dict(base)
-    for key, value in override.items():
-        old = merged.get(key)
-        if isinstance(value, Mapping) and isinstance(old, Mapping) and key not in _OPAQUE:
-            merged[key] = merge_options(old, value)
-        else:
-            merged[key] = value
-    return merged
+    """Return `override` merged into `base`; schemas, filters and texts are replaced as a whole."""
+    return json_text.merge_objects(base, override, atomic_keys=_OPAQUE)
 
 
 def parse_request_options(

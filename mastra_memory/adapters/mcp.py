@@ -13,7 +13,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from mastra_memory import __version__, conf
-from mastra_memory.content import normalization
+from mastra_memory.content import message_text
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.memory import Memory
@@ -195,6 +195,6 @@ def _told(message: StoredMessage) -> Json:
     return {
         "message_id": message.id,
         "role": message.role,
-        "text": normalization.get_text(message.content),
+        "text": message_text.get_text(message.content),
         "created_at": message.created,
     }

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from mastra_memory.content import normalization, part_types
+from mastra_memory.content import message_text, normalization
 from mastra_memory.db import json_text, times
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput, InvalidJson, StaleData
@@ -87,9 +87,9 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     _lock_thread(message.thread_id)
     current = Message.objects.get(pk=message.pk)
     _check_unchanged(current.content, was)
-    if text == part_types.get_editable_text(current.content):
+    if text == message_text.get_editable_text(current.content):
         return
-    content = part_types.replace_text(current.content, json_text.clean_text(text))
+    content = message_text.replace_text(current.content, json_text.clean_text(text))
     _get_memory(message.thread_id).update_messages([{"id": message.pk, "content": content}])
     changed = Message.objects.get(pk=message.pk)
     history.record_changes(

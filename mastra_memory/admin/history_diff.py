@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.working_memory_panel import DiffLine, diff_texts
-from mastra_memory.content import part_types
+from mastra_memory.content import message_text
 from mastra_memory.content.redaction import Mask, keep_text, mask_beginning
 from mastra_memory.models import Review, ThreadChange
 from mastra_memory.review import history
@@ -61,7 +61,7 @@ def _side_as_text(value: Any, mask: Mask, names: Mapping[int, str], budget: Rend
 
 
 def _content_as_text(content: Any, mask: Mask, budget: RenderBudget) -> str:
-    text = mask_beginning(part_types.get_editable_text(content), mask, MAX_SIDE_CHARACTERS)
+    text = mask_beginning(message_text.get_editable_text(content), mask, MAX_SIDE_CHARACTERS)
     return text or budget.json(content, mask)[0]
 
 

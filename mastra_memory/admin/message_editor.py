@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access, edits
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.content import part_types
+from mastra_memory.content import message_text
 from mastra_memory.content.redaction import keep_text
 from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.models import Message, Thread
@@ -75,7 +75,7 @@ def _get_value(thread: Thread, message: Message | None, what: str) -> Any:
 
 def _get_text(thread: Thread, message: Message | None, what: str) -> str:
     if message is not None:
-        return part_types.get_editable_text(message.content)
+        return message_text.get_editable_text(message.content)
     return thread.title if what == "title" else _indented(thread.metadata)
 
 

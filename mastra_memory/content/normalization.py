@@ -8,11 +8,6 @@ from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput, Issue
 
 WORKING_MEMORY_TOOLS = frozenset({"updateWorkingMemory", "setWorkingMemory"})
-SIGNAL_TYPES = frozenset(
-    {"user", "state", "reactive", "notification", "user-message", "system-reminder"}
-)
-REMINDER_TYPES = frozenset({"system-reminder", "reactive"})
-_REMINDER = re.compile(r"[\s\ufeff]*<system-reminder")
 _WORKING_MEMORY = re.compile(r"<working_memory>.*?</working_memory>", re.DOTALL)
 
 Content = dict[str, Any]
@@ -220,54 +215,3 @@ def _strip_tags(text: str) -> str:
     if "<working_memory>" not in text:
         return text
     return _WORKING_MEMORY.sub("", text).strip()
-
-
-def get_text(content: Mapping[str, Any]) -> str:
-    """What a person would read: the `content` text if it is not blank, else all text parts."""
-    whole = content.get("content")
-    if isinstance(whole, str) and whole.strip():
-        return whole
-    return " ".join(
-        part["text"]
-        for part in content.get("parts", ())
-        if part.get("type") == "text" and isinstance(part.get("text"), str)
-    ).strip()
-
-
-def get_signal_type(role: str, content: Mapping[str, Any]) -> str:
-    """The kind of signal or reminder a message is; `""` for an ordinary message.
-
-    What is not for everybody's eyes stays so, whatever data its parts carry.
-    """
-    metadata = content.get("metadata") or {}
-    signal = metadata.get("signal") if role == "signal" else None
-    named = _known_signal(signal.get("type") if _is_object(signal) else None)
-    if role == "user" and _is_reminder(content, metadata):
-        named = "system-reminder"
-    if named in REMINDER_TYPES:
-        return named
-    for part in content["parts"]:
-        if part["type"] in ("data-signal", "data-user-message"):
-            data = part.get("data")
-            return _known_signal(data.get("type") if _is_object(data) else None)
-    return named
-
-
-def _known_signal(name: Any) -> str:
-    return name if isinstance(name, str) and name in SIGNAL_TYPES else ""
-
-
-def _is_reminder(content: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
-    if _is_object(metadata.get("systemReminder")):
-        return True
-    if "dynamicAgentsMdReminder" in metadata:
-        return True
-    texts = (part.get("text") for part in content["parts"] if part["type"] == "text")
-    first = next(texts, None)
-    return isinstance(first, str) and _REMINDER.match(first) is not None
-
-
-def is_transient_signal(role: str, content: Mapping[str, Any]) -> bool:
-    """True for a signal that says of itself that it is not to be stored."""
-    signal = (content.get("metadata") or {}).get("signal")
-    return role == "signal" and _is_object(signal) and signal.get("transient") is True

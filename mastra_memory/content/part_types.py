@@ -1,16 +1,14 @@
 """Message content as plain values to show to people: the reading side of what `parts` stores."""
 
-import binascii
 import re
-from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
-from urllib.parse import unquote_to_bytes
+
+from mastra_memory.content import data_uris, message_text
 
 STATE_FAILED, STATE_DENIED, STATE_RESULT = "output-error", "output-denied", "result"
-_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w=.+-]+)*?)(;base64)?,", re.ASCII)
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.ASCII | re.IGNORECASE)
 
 
@@ -115,7 +113,7 @@ def read_part(parts: Sequence[Any], index: int) -> Part | None:
         case "text" if isinstance(part.get("text"), str):
             return TextPart(part["text"]) if part["text"].strip() else None
         case "reasoning":
-            text = _reasoning(part)
+            text = message_text.get_reasoning_text(part)
             return ReasoningPart(text) if text.strip() else None
         case "tool-invocation" if isinstance(part.get("toolInvocation"), Mapping):
             return _tool_call(parts, index)
@@ -126,15 +124,6 @@ def read_part(parts: Sequence[Any], index: int) -> Part | None:
         case "step-start":
             return None
     return UnknownPart(str(part.get("type") or "part"), dict(part))
-
-
-def _reasoning(part: Mapping[str, Any]) -> str:
-    if isinstance(part.get("reasoning"), str):
-        return part["reasoning"]
-    details = part.get("details")
-    listed = details if isinstance(details, list) else []
-    texts = [detail.get("text") for detail in listed if isinstance(detail, Mapping)]
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _tool_call(parts: Sequence[Any], index: int) -> ToolCall:
@@ -174,8 +163,8 @@ def _file(index: int, kind: str, part: Mapping[str, Any]) -> FilePart:
     data = data if isinstance(data, str) else ""
     given = part.get("mimeType") or part.get("mediaType")
     mime_type = given if isinstance(given, str) else ""
-    if uri := _DATA_URI.match(data):
-        mime_type, size, address = mime_type or uri[1] or "", (len(data) - uri.end()) * 3 // 4, ""
+    if uri := data_uris.parse_data_uri(data):
+        mime_type, size, address = mime_type or uri.mime_type, len(uri.data) * 3 // 4, ""
     elif _ADDRESS.match(data) and len(data) < 5000:
         size, address = 0, data
     else:
@@ -194,14 +183,9 @@ def read_file(content: Any, index: int) -> tuple[bytes, str, str] | None:
         return None
     part = parts[index]
     data = part[get_file_key(part)]
-    uri = _DATA_URI.match(data)
-    text = data[uri.end() :] if uri else data
-    if uri and not uri[3]:
-        return unquote_to_bytes(text), piece.mime_type, piece.name
-    try:
-        return b64decode(text), piece.mime_type, piece.name
-    except (binascii.Error, ValueError):
-        return None
+    uri = data_uris.parse_data_uri(data)
+    decoded = uri.decode() if uri else data_uris.decode_base64(data)
+    return None if decoded is None else (decoded, piece.mime_type, piece.name)
 
 
 def get_file_key(part: Mapping[str, Any]) -> str:
@@ -211,40 +195,8 @@ def get_file_key(part: Mapping[str, Any]) -> str:
     return "data" if "data" in part else "url"
 
 
-def build_data_uri(data: bytes, mime_type: str) -> str:
-    """Return the bytes as a data URI, from which `read_file` reads them again."""
-    return f"data:{mime_type};base64,{b64encode(data).decode()}"
-
-
 def _source(part: Mapping[str, Any]) -> SourcePart:
     inner = part["source"] if isinstance(part.get("source"), Mapping) else part
     title, address = inner.get("title") or inner.get("filename"), inner.get("url")
     address = address if isinstance(address, str) else ""
     return SourcePart(title if isinstance(title, str) else address, address)
-
-
-def replace_text(content: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The content saying `text`: in place of its first text part, all other text parts gone.
-
-    Tool calls, files and reasoning stay where they were.
-    """
-    kept: list[Any] = []
-    placed = False
-    for part in content.get("parts", ()):
-        if isinstance(part, Mapping) and part.get("type") == "text":
-            if not placed:
-                kept.append({**part, "text": text})
-                placed = True
-            continue
-        kept.append(part)
-    if not placed:
-        kept.append({"type": "text", "text": text})
-    changed = {**content, "parts": kept}
-    if isinstance(content.get("content"), str):
-        changed["content"] = text
-    return changed
-
-
-def get_editable_text(content: Any) -> str:
-    """What was said, parts apart by a blank line: what an editor shows."""
-    return "\n\n".join(piece.text for piece in read_parts(content) if isinstance(piece, TextPart))

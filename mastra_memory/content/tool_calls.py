@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from mastra_memory.content.normalization import Content
-from mastra_memory.options import merge_options
+from mastra_memory.db import json_text
+from mastra_memory.types import StoredMessage
 
 STATE_RANKS = {
     "partial-call": 0,
@@ -75,7 +76,7 @@ def _joined_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, A
     }
     before, after = old.get("providerMetadata"), new.get("providerMetadata")
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        both["providerMetadata"] = merge_options(before, after)
+        both["providerMetadata"] = json_text.merge_objects(before, after)
     return both
 
 
@@ -110,6 +111,43 @@ def fold_tool_calls(contents: Sequence[Content | None]) -> list[Content | None]:
                 open_at[_id(call)] = (index, place)
         if taken:
             result[index] = _without(content or {}, taken)
+    return result
+
+
+def fold_stored_messages(
+    messages: Sequence[StoredMessage],
+    *,
+    roles: Collection[str] | None = None,
+    drop_open: bool = False,
+    answered: Collection[str] = (),
+) -> list[StoredMessage]:
+    """Return the messages with each tool result inside the part of its call.
+
+    See `fold_tool_calls`. Messages that hold nothing else are left out; those without tool calls
+    are returned as they are, and their content is not parsed.
+
+    Args:
+        messages: Messages of one thread, oldest first.
+        roles: Fold only the messages of these roles; None means all.
+        drop_open: Leave out calls that have no outcome.
+        answered: Ids of calls that `drop_open` keeps, because a newer message has their outcome.
+    """
+    contents = [
+        message.content
+        if may_contain_calls(message.content_json) and (roles is None or message.role in roles)
+        else None
+        for message in messages
+    ]
+    if not any(contents):
+        return list(messages)
+    result = []
+    for message, before, after in zip(messages, contents, fold_tool_calls(contents), strict=True):
+        if drop_open and after is not None:
+            after = drop_open_calls(after, answered)
+        if after is before:
+            result.append(message)
+        elif after is not None:
+            result.append(message._replace(content_json=json_text.dumps(after)))
     return result
 
 

@@ -30,3 +30,17 @@ def find_boundary(text: str, end: int, *, start: int = 0) -> int:
             break
         boundary = cluster.end()
     return boundary
+
+
+def truncate_at_word(text: str, limit: int) -> str:
+    """Return the text, or its beginning with an ellipsis if it has more than `limit` characters.
+
+    It is cut between words, or between characters (grapheme clusters) if the last word is longer
+    than half the limit.
+    """
+    if len(text) <= limit:
+        return text
+    cut = text[: find_boundary(text, limit - 1)]
+    head, space, _ = cut.rpartition(" ")
+    kept = head if space and len(head) > limit // 2 else cut
+    return kept.rstrip(" .,;:") + "…"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mastra_memory import working_memory
-from mastra_memory.content import normalization, tokens
+from mastra_memory.content import message_text, tokens
 from mastra_memory.context import rendering, thread_history
 from mastra_memory.context.blocks import Block, BlockKind, Context
 from mastra_memory.context.thread_history import ThreadState
@@ -80,4 +80,4 @@ def _message_block(kind: BlockKind, messages: Sequence[StoredMessage]) -> Block 
 def get_search_query(new_messages: Sequence[StoredMessage]) -> str:
     """What is searched for: the text of the last message of a user."""
     said = [message for message in new_messages if message.role == "user"]
-    return normalization.get_text(said[-1].content).strip() if said else ""
+    return message_text.get_text(said[-1].content).strip() if said else ""

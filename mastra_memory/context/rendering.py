@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mastra_memory.content import normalization, prompt_escaping
+from mastra_memory.content import message_text, prompt_escaping
 from mastra_memory.context import observation_text
 from mastra_memory.db import times
 from mastra_memory.types import StoredMessage
@@ -37,7 +37,7 @@ def render_other_conversations(messages: Iterable[StoredMessage]) -> str:
     lines: list[str] = []
     day = ""
     for message in sorted(messages, key=lambda one: (one.created, one.thread_id, one.id)):
-        text = normalization.get_text(message.content).strip()
+        text = message_text.get_text(message.content).strip()
         if not text:
             continue
         moment = message.created_at

@@ -6,6 +6,7 @@ PostgreSQL stores neither NUL nor lone surrogates. Wherever text enters, U+FFFD 
 import json
 import math
 import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import orjson
@@ -155,3 +156,37 @@ def dumps(value: Any) -> str:
     if b"\\u0000" in text:
         text = orjson.dumps(clean_json(value))
     return text.decode()
+
+
+def merge_objects(
+    base: Mapping[str, Any],
+    override: Mapping[str, Any],
+    *,
+    delete_nulls: bool = False,
+    atomic_keys: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return a new object with `override` merged into `base` at every level.
+
+    Objects are merged key by key; every other value, lists too, replaces the old one.
+
+    Args:
+        base: The object to start from. It is not changed.
+        override: The values that win.
+        delete_nulls: Remove keys that are null in `override` (RFC 7396) instead of storing null.
+        atomic_keys: Keys whose objects replace the old ones as a whole, at every level.
+    """
+    merged = dict(base)
+    for key, value in override.items():
+        if value is None and delete_nulls:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping) and key not in atomic_keys:
+            old = merged.get(key)
+            merged[key] = merge_objects(
+                old if isinstance(old, Mapping) else {},
+                value,
+                delete_nulls=delete_nulls,
+                atomic_keys=atomic_keys,
+            )
+        else:
+            merged[key] = value
+    return merged

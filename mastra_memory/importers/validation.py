@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from mastra_memory.content import normalization
+from mastra_memory.content import message_text, normalization
 from mastra_memory.db import json_text
 from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import InvalidInput
@@ -114,7 +114,7 @@ def _validate_message(item: ImportedMessage) -> ImportRow:
         resource_id=check_id(item.resource_id, "resourceId"),
         type=json_text.clean_text(item.type),
     )
-    text = json_text.clean_text(normalization.get_text(item.content))
+    text = json_text.clean_text(message_text.get_text(item.content))
     return ImportRow(clean, json_text.dumps(item.content), text)
 
 

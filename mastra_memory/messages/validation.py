@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from mastra_memory import conf
-from mastra_memory.content import limits, normalization
+from mastra_memory.content import limits, message_text, normalization, signal_types
 from mastra_memory.db import identifiers, json_text, sql, times
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.models import Message
@@ -97,7 +97,7 @@ def validate_message(index: int, message: Mapping[str, Any], *, strip: bool) -> 
         content_json = json_text.dumps(content)
     if content is None or not (content["parts"] or content.get("content")):
         return None
-    if normalization.is_transient_signal(role, content):
+    if signal_types.is_transient_signal(role, content):
         return None
     return ValidMessage(
         position=index,
@@ -106,9 +106,9 @@ def validate_message(index: int, message: Mapping[str, Any], *, strip: bool) -> 
         resource_id=identifiers.check_id(message["resourceId"], "resourceId"),
         role=role,
         type=_type_of(message),
-        signal=normalization.get_signal_type(role, content),
+        signal=signal_types.get_signal_type(role, content),
         content_json=content_json,
-        text=json_text.clean_text(normalization.get_text(content)),
+        text=json_text.clean_text(message_text.get_text(content)),
         created_at=_moment_of(message),
     )
 

@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Mapping
 from typing import Any
 
-from mastra_memory.content import part_types
+from mastra_memory.content import data_uris, part_types
 from mastra_memory.content.redaction import Mask, keep_text, mask_json
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
@@ -78,6 +78,6 @@ def mask_embedded_files(content: Any, masked: Any, mask: Mask) -> None:
         if masked_data is None:
             masked["parts"][index][field] = HIDDEN_FILE
         elif masked_data != data:
-            masked["parts"][index][field] = part_types.build_data_uri(masked_data, mime_type)
+            masked["parts"][index][field] = data_uris.build_data_uri(masked_data, mime_type)
         else:
             masked["parts"][index][field] = part[field]

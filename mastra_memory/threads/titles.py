@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mastra_memory import llm
-from mastra_memory.content import normalization, prompt_escaping, transcript
+from mastra_memory.content import message_text, prompt_escaping, transcript
 from mastra_memory.db import json_text, leases, sql
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput, ProviderRefused, ProviderUnavailable
@@ -185,7 +185,7 @@ def _settle(
 def _fall_back(work: TitleClaim, messages: Iterable[StoredMessage], error: str) -> None:
     """Make the first user message the title; no more attempts, even if it says nothing."""
     said = (
-        headline(normalization.get_text(m.content), LENGTH) for m in messages if m.role == "user"
+        headline(message_text.get_text(m.content), LENGTH) for m in messages if m.role == "user"
     )
     title = next((text for text in said if text), "")
     _settle(work, title, error)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.content import part_types
+from mastra_memory.content import message_text, part_types
 from mastra_memory.content.part_types import (
     FilePart,
     ReasoningPart,
@@ -112,11 +112,11 @@ def test_with_text__keeps_what_is_not_text() -> None:
         "content": "a b",
         "metadata": {"k": 1},
     }
-    assert part_types.replace_text(content, "new") == {
+    assert message_text.replace_text(content, "new") == {
         "format": 2,
         "parts": [{"type": "text", "text": "new", "id": 1}, other],
         "content": "new",
         "metadata": {"k": 1},
     }
     added = {"type": "text", "text": "new"}
-    assert part_types.replace_text({"parts": [other]}, "new")["parts"] == [other, added]
+    assert message_text.replace_text({"parts": [other]}, "new")["parts"] == [other, added]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.content import normalization
+from mastra_memory.content import message_text, normalization, signal_types
 from mastra_memory.exceptions import InvalidInput
 from tests.support.factories import text_content
 
@@ -213,7 +213,7 @@ def test_without_working_memory__other_content_is_the_same_object() -> None:
     ],
 )
 def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
-    assert normalization.get_text(content) == text
+    assert message_text.get_text(content) == text
 
 
 @pytest.mark.parametrize(
@@ -248,14 +248,14 @@ def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
     ],
 )
 def test_signal_type__of_signals_and_reminders(role: str, content: Any, kind: str) -> None:
-    assert normalization.get_signal_type(role, content) == kind
+    assert signal_types.get_signal_type(role, content) == kind
 
 
 @pytest.mark.parametrize("transient", [True, False, "true", 1, None])
 def test_is_transient__only_a_signal_that_says_so(transient: Any) -> None:
     content = text_content("x", metadata={"signal": {"transient": transient}})
-    assert normalization.is_transient_signal("signal", content) is (transient is True)
-    assert normalization.is_transient_signal("user", content) is False
+    assert signal_types.is_transient_signal("signal", content) is (transient is True)
+    assert signal_types.is_transient_signal("user", content) is False
 
 
 @pytest.mark.parametrize("odd", [5, None, [], {"a": 1}, True])
@@ -264,7 +264,7 @@ def test_any__odd_values_where_names_are_expected_hurt_nobody(odd: Any) -> None:
     calls = [invoked(toolName=odd, toolCallId=odd), invoked(), unreadable]
     content = {"format": 2, "parts": calls}
     assert normalization.strip_working_memory(content) is content
-    assert normalization.get_text(content) == ""
+    assert message_text.get_text(content) == ""
     core = [
         {"type": "tool-call", "toolCallId": odd, "toolName": odd, "args": odd},
         {"type": "tool-result", "toolCallId": odd, "toolName": odd, "result": odd},

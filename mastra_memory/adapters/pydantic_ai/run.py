@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
 from mastra_memory.adapters.library_metadata import Json
 from mastra_memory.adapters.pydantic_ai.from_library import from_messages
 from mastra_memory.adapters.pydantic_ai.to_library import to_messages
-from mastra_memory.content import normalization
+from mastra_memory.content import message_text
 from mastra_memory.context import Context
 from mastra_memory.context.turns import Turn
 from mastra_memory.memory import Memory
@@ -33,7 +33,7 @@ class AgentTurn:
         """The run's output; of a turn that was repeated, the text of the stored answer."""
         if self.result is not None:
             return self.result.output
-        return normalization.get_text(self.turn.answer[-1].content)
+        return message_text.get_text(self.turn.answer[-1].content)
 
 
 def run_sync(

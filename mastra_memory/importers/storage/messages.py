@@ -6,7 +6,7 @@ from typing import cast
 from django.db import connection
 
 from mastra_memory import conf, signals
-from mastra_memory.content import normalization
+from mastra_memory.content import signal_types
 from mastra_memory.db import sql
 from mastra_memory.importers.records import ImportedMessage
 from mastra_memory.importers.storage import queries
@@ -59,7 +59,7 @@ def _copy_rows(rows: Sequence[ImportRow]) -> None:
                         item.resource_id,
                         item.role,
                         item.type,
-                        normalization.get_signal_type(item.role, item.content),
+                        signal_types.get_signal_type(item.role, item.content),
                         row.json,
                         row.text,
                         item.created_at,
