@@ -1,4 +1,4 @@
-"""What is stored. One file a model, its queryset beside it."""
+"""The models, one file each, with their querysets."""
 
 from mastra_memory.models.embedding import EmbeddingRequest, MessageEmbedding
 from mastra_memory.models.export_job import ExportJob

@@ -1,4 +1,4 @@
-"""Vectors of messages, and which are still to be made."""
+"""Vectors of messages, and the queue of messages that still need them."""
 
 from typing import Self
 
@@ -14,8 +14,8 @@ from mastra_memory.models.message import Message
 class MessageEmbedding(models.Model):
     """The vector of one passage of a message.
 
-    Thread and resource stand here too, so that a search reads one table; the database keeps them
-    equal to the message's, and drops the vectors when the message's text changes or goes.
+    Thread and resource are stored here too, so that a search reads only one table. Triggers keep
+    them equal to the message's, and delete the vectors when the text of the message changes.
     """
 
     pk = models.CompositePrimaryKey("message_id", "model", "dimensions", "passage")
@@ -23,17 +23,19 @@ class MessageEmbedding(models.Model):
         Message,
         models.DO_NOTHING,
         related_name="embeddings",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
     )
     model = IdField(_("model"))
-    """The embedder's name. Vectors of different models are never compared."""
+    """`provider/model` of the embedder. Vectors of different models are never compared."""
     dimensions = models.PositiveSmallIntegerField(_("dimensions"))
+    """The length of the vector."""
     passage = models.PositiveSmallIntegerField(_("passage"))
+    """The number of the passage in the message, starting with 0."""
     thread_id = IdField(_("thread"))
     resource_id = IdField(_("resource"))
     text_hash = models.BinaryField(_("hash of the text"), max_length=32)
-    """SHA-256 of the message's whole text, of which this is a passage."""
+    """SHA-256 of the whole text of the message, not only of this passage."""
     embedding = VectorField(_("vector"))
 
     class Meta:
@@ -53,38 +55,41 @@ class MessageEmbedding(models.Model):
 
 
 class EmbeddingRequestQuerySet(models.QuerySet["EmbeddingRequest"]):
-    """Requests, read aloud."""
+    """Filters for embedding requests."""
 
     def pending(self) -> Self:
+        """Return requests that workers still try."""
         return self.filter(failed_at=None)
 
     def failed(self) -> Self:
+        """Return requests that used up their attempts."""
         return self.exclude(failed_at=None)
 
 
 class EmbeddingRequest(models.Model):
-    """A message whose vectors are to be made. The row goes when they are there."""
+    """A message that needs vectors of one model. Deleted once they are stored."""
 
     id = models.BigAutoField(primary_key=True)
     message = models.ForeignKey(
         Message,
         models.DO_NOTHING,
         related_name="embedding_requests",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("message"),
     )
     thread_id = IdField(_("thread"))
     resource_id = IdField(_("resource"))
     model = IdField(_("model"))
-    created_at = InstantField(_("asked for"), db_default=Now())
+    created_at = InstantField(_("requested"), db_default=Now())
     due_at = InstantField(_("next attempt"), db_default=Now())
-    """Not before. A worker that takes the request moves it ahead, so that no other takes it."""
-    claim = models.UUIDField(_("taken by"), null=True, editable=False)
+    """When it may be claimed. A claim moves this forward by a lease."""
+    claim = models.UUIDField(_("claimed by"), null=True, editable=False)
+    """A random token of the worker that holds the claim."""
     attempts = models.PositiveSmallIntegerField(_("attempts"), db_default=0)
     error = models.TextField(_("last error"), blank=True, db_default="")
-    failed_at = InstantField(_("given up"), null=True, blank=True)
-    """After so many attempts; it stays like this until it is told to try again."""
+    failed_at = InstantField(_("failed"), null=True, blank=True)
+    """When the last of `EMBEDDER_ATTEMPTS` failed. `mastra_embed --retry` tries again."""
 
     objects = EmbeddingRequestQuerySet.as_manager()
 

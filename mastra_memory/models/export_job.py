@@ -1,4 +1,4 @@
-"""An export that is made in the background."""
+"""Exports that a worker writes in the background."""
 
 from django.conf import settings
 from django.db import models
@@ -7,17 +7,17 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ExportJob(models.Model):
-    """What is to be exported, for whom, and how far it is."""
+    """An export that a reviewer requested, its progress and the finished file."""
 
     class Format(models.TextChoices):
-        """What the file holds."""
+        """File formats."""
 
         JSONL = "jsonl", _("JSONL (everything, can be imported again)")
         MARKDOWN = "markdown", _("Markdown (to read)")
         CSV = "csv", _("CSV (for a spreadsheet)")
 
     class State(models.TextChoices):
-        """How far it is."""
+        """Progress of the export."""
 
         WAITING = "waiting", _("waiting")
         RUNNING = "running", _("running")
@@ -30,14 +30,14 @@ class ExportJob(models.Model):
     )
     format = models.CharField(_("format"), max_length=16, choices=Format)
     thread_ids = models.JSONField(_("threads"), default=list)
-    """Settled when the export is asked for, by someone who may see these threads."""
+    """Ids of the threads. The owner may see all of them; this was checked on creation."""
     masked = models.BooleanField(_("masked"), default=True)
-    """Whether personal data is masked, as the owner sees it."""
+    """Whether personal data is masked, like in the pages that the owner sees."""
     state = models.CharField(_("state"), max_length=16, choices=State, default=State.WAITING)
     done = models.PositiveIntegerField(_("threads done"), default=0)
-    error = models.TextField(_("what went wrong"), blank=True)
+    error = models.TextField(_("error"), blank=True)
     content = models.BinaryField(null=True)
-    """The file, gzipped; kept in the database, so that it needs no shared disk and no cleaning."""
+    """The gzipped file. In the database it needs no disk that web and worker processes share."""
     created_at = models.DateTimeField(_("created"), db_default=Now())
     finished_at = models.DateTimeField(_("finished"), null=True)
 

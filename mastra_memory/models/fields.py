@@ -1,4 +1,4 @@
-"""Columns that several models share."""
+"""Fields and constraints that several models share."""
 
 import uuid
 from typing import Any
@@ -9,19 +9,22 @@ from mastra_memory.db.identifiers import MAX_ID_BYTES
 
 
 def new_id() -> str:
-    """A random UUID as text."""
+    """Return a random UUID as text."""
     return str(uuid.uuid4())
 
 
 class OctetLength(models.Func):
-    """The length of a text in bytes."""
+    """The SQL function `octet_length`: the length of a text in bytes."""
 
     function = "octet_length"
     output_field = models.IntegerField()
 
 
 class IdField(models.TextField):
-    """A text id of any script, compared byte by byte."""
+    """A text id in any script, compared by bytes (collation "C").
+
+    PostgreSQL and Python then sort ids alike, which the lock order relies on.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options["db_collation"] = "C"
@@ -38,14 +41,14 @@ class IdField(models.TextField):
 
 
 class InstantField(models.DateTimeField):
-    """A moment in whole milliseconds, as the wire shows it."""
+    """A point in time with milliseconds, the precision of times in the API."""
 
     def db_type(self, connection: Any) -> str:
         return "timestamp(3) with time zone"
 
 
 def id_length_is_valid(name: str, *fields: str) -> models.CheckConstraint:
-    """Ids are neither empty nor too long for an index."""
+    """Return a constraint that ids are neither empty nor too long for an index."""
     condition = models.Q()
     for field in fields:
         condition &= models.Q(models.lookups.GreaterThan(OctetLength(field), 0))
@@ -54,7 +57,7 @@ def id_length_is_valid(name: str, *fields: str) -> models.CheckConstraint:
 
 
 class JsonTypeIs(models.Func):
-    """Whether a jsonb column holds the named kind of value."""
+    """A condition: the value of a `jsonb` column has the type `kind`, for example `object`."""
 
     template = "(jsonb_typeof(%(expressions)s) = '%(kind)s')"
     output_field = models.BooleanField()

@@ -1,4 +1,4 @@
-"""One row of a conversation."""
+"""Messages of a conversation."""
 
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -17,17 +17,20 @@ from mastra_memory.models.thread import Thread
 
 
 class NextSequence(models.Func):
-    """The next number of the sequence that orders messages of one moment."""
+    """The next value of the sequence behind `Message.sequence`."""
 
     template = "nextval('mastra_memory_message_sequence')"
     output_field = models.BigIntegerField()
 
 
 class Message(models.Model):
-    """A message. The database keeps its resource equal to its thread's."""
+    """A message of a thread.
+
+    A foreign key on (thread, resource) keeps the resource equal to that of the thread.
+    """
 
     class Role(models.TextChoices):
-        """Who speaks. System messages are instructions and never stored."""
+        """The author of a message. System messages are instructions and never stored."""
 
         USER = "user", _("user")
         ASSISTANT = "assistant", _("assistant")
@@ -36,12 +39,16 @@ class Message(models.Model):
 
     id = IdField(_("id"), primary_key=True, default=new_id)
     sequence = models.BigIntegerField(_("sequence"), db_default=NextSequence(), editable=False)
-    """Breaks every tie of `created_at`, in the order of saving."""
+    """Orders messages with equal `created_at`: a number from a database sequence.
+
+    Messages of one batch often have the same millisecond. A replaced message keeps its number, so
+    that it keeps its position in the conversation.
+    """
     thread = models.ForeignKey(
         Thread,
         models.DO_NOTHING,
         related_name="messages",
-        db_constraint=False,  # the migration adds (thread, resource) with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds (thread, resource) with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("thread"),
     )
@@ -49,12 +56,16 @@ class Message(models.Model):
     role = models.CharField(_("role"), max_length=16, choices=Role)
     type = models.TextField(_("type"), default="v2")
     signal = models.CharField(_("signal"), max_length=32, blank=True, default="", editable=False)
-    """The kind of signal or reminder, by which a list may hide it; empty for most."""
+    """The signal type, by which lists hide reminders; empty for ordinary messages.
+
+    See `content.signal_types`.
+    """
     content = models.JSONField(_("content"))
+    """Mastra's format 2: an object with a list of `parts`."""
     text = models.TextField(_("text"), blank=True, default="")
-    """What a person would read of the content; written with it."""
+    """The plain text of the content, written together with it; see `message_text.get_text`."""
     search = SearchVectorField(null=True, editable=False)
-    """The words of `text`; null until they are written."""
+    """The words of `text`. After saves of large batches null until a worker has written them."""
     created_at = InstantField(_("created"), db_default=Now())
     edited_at = InstantField(_("edited"), null=True, blank=True, editable=False)
 

@@ -1,4 +1,4 @@
-"""What calls to models used: tokens and money, one row a call."""
+"""Tokens and cost of calls to models."""
 
 from datetime import datetime
 from typing import Any, Self
@@ -12,21 +12,26 @@ from mastra_memory.models.thread import Thread
 
 
 class ModelUsageQuerySet(models.QuerySet["ModelUsage"]):
-    """Calls, read aloud."""
+    """Filters and sums of model calls."""
 
     def of_thread(self, thread_id: str) -> Self:
+        """Return the calls that were made for a thread."""
         return self.filter(thread_id=thread_id)
 
     def between(self, start: datetime, end: datetime) -> Self:
+        """Return the calls from `start` to before `end`."""
         return self.filter(created_at__gte=start, created_at__lt=end)
 
     def totals(self) -> dict[str, Any]:
-        """`calls`, `input_tokens`, `output_tokens`, `cost` of all these calls together."""
+        """Return the sums: `calls`, `input_tokens`, `output_tokens` and `cost`.
+
+        The cost is None if no call has a known price.
+        """
         sums = self.aggregate(**_SUMS)
         return {name: value or 0 for name, value in sums.items()} | {"cost": sums["cost"]}
 
     def per_day(self) -> Any:
-        """The same for every day (UTC) and model, newest day first."""
+        """Return the same sums for each day (UTC) and model, newest day first."""
         days = self.annotate(day=TruncDate("created_at")).values("day", "model")
         return days.annotate(**_SUMS).order_by("-day", "model")
 
@@ -34,12 +39,12 @@ class ModelUsageQuerySet(models.QuerySet["ModelUsage"]):
 class ModelUsage(models.Model):
     """One call to a model.
 
-    When its thread goes, the numbers stay and the names of thread and resource go: money spent
-    stays spent, and nobody can be told from it.
+    When its thread is deleted, thread and resource become null. The numbers stay, because the
+    money was spent, but they no longer identify a person.
     """
 
     class Purpose(models.TextChoices):
-        """What the call was for."""
+        """Purposes of calls."""
 
         TITLE = "title", _("title")
         SUMMARY = "summary", _("summary")
@@ -55,19 +60,19 @@ class ModelUsage(models.Model):
         null=True,
         blank=True,
         related_name="model_usage",
-        db_constraint=False,  # the migration adds (thread, resource) with ON DELETE SET NULL
+        db_constraint=False,  # migration 0002 adds (thread, resource) with ON DELETE SET NULL
         verbose_name=_("thread"),
     )
     resource_id = IdField(_("resource"), null=True, blank=True)
     purpose = models.CharField(_("purpose"), max_length=16, choices=Purpose)
     model = models.TextField(_("model"))
-    """`provider/model`, as it was asked for."""
+    """`provider/model`, as requested."""
     input_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
     output_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
     cost = models.DecimalField(
         _("cost in US dollars"), max_digits=16, decimal_places=8, null=True, blank=True
     )
-    """Nothing when the price of the model is not known."""
+    """None if the price of the model is unknown."""
     created_at = InstantField(_("created"), db_default=Now())
 
     objects = ModelUsageQuerySet.as_manager()

@@ -1,4 +1,4 @@
-"""One generation of observations about a thread or a resource."""
+"""Observations about a thread or a resource, and chunks that wait for activation."""
 
 from datetime import datetime
 from typing import Self
@@ -14,23 +14,29 @@ from mastra_memory.models.working_memory import Scope, scope_matches_thread
 
 
 class ObservationalRecordQuerySet(models.QuerySet["ObservationalRecord"]):
-    """Records, read aloud."""
+    """Filters for observational records."""
 
     def about_thread(self, thread_id: str) -> Self:
+        """Return the generations of a thread."""
         return self.filter(scope=Scope.THREAD, thread_id=thread_id)
 
     def about_resource(self, resource_id: str) -> Self:
+        """Return the generations of a resource."""
         return self.filter(scope=Scope.RESOURCE, resource_id=resource_id)
 
     def newest_first(self) -> Self:
+        """Order by generation, newest first."""
         return self.order_by("-generation_count")
 
 
 class ObservationalRecord(models.Model):
-    """A generation; the head of a lineage is the one with the highest number."""
+    """One generation of observations.
+
+    Each reflection opens a new generation. The one with the highest number is current.
+    """
 
     class Origin(models.TextChoices):
-        """How the generation came to be."""
+        """Reasons for a new generation."""
 
         INITIAL = "initial", _("initial")
         REFLECTION = "reflection", _("reflection")
@@ -43,7 +49,7 @@ class ObservationalRecord(models.Model):
         null=True,
         blank=True,
         related_name="observational_records",
-        db_constraint=False,  # the migration adds (thread, resource) with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds (thread, resource) with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("thread"),
     )
@@ -56,8 +62,8 @@ class ObservationalRecord(models.Model):
     observation_token_count = models.IntegerField(_("observation tokens"), default=0)
     total_tokens_observed = models.BigIntegerField(_("tokens observed"), default=0)
     pending_message_tokens = models.BigIntegerField(_("pending tokens"), default=0)
-    last_observed_at = InstantField(_("cursor"), null=True, blank=True)
-    """Messages at or before it are observed."""
+    last_observed_at = InstantField(_("observed up to"), null=True, blank=True)
+    """The cursor: messages up to this time are observed."""
     observed_message_ids = models.JSONField(null=True, blank=True)
     observed_timezone = models.TextField(blank=True, default="")
     last_buffered_at_tokens = models.BigIntegerField(default=0)
@@ -68,7 +74,7 @@ class ObservationalRecord(models.Model):
     reflected_observation_line_count = models.IntegerField(null=True, blank=True)
     config = models.JSONField(default=dict, blank=True)
     metadata = models.JSONField(null=True, blank=True)
-    # Leases: work is in progress until then; a worker that dies lets go by itself.
+    # Leases: work is in progress until these times. The lease of a killed worker expires.
     observing_until = models.DateTimeField(null=True, blank=True)
     reflecting_until = models.DateTimeField(null=True, blank=True)
     buffering_observation_until = models.DateTimeField(null=True, blank=True)
@@ -101,18 +107,22 @@ class ObservationalRecord(models.Model):
 
     @property
     def is_observing(self) -> bool:
+        """Return True while a worker writes observations."""
         return _is_held(self.observing_until)
 
     @property
     def is_reflecting(self) -> bool:
+        """Return True while a worker writes a reflection."""
         return _is_held(self.reflecting_until)
 
     @property
     def is_buffering_observation(self) -> bool:
+        """Return True while a worker prepares a chunk."""
         return _is_held(self.buffering_observation_until)
 
     @property
     def is_buffering_reflection(self) -> bool:
+        """Return True while a worker prepares a reflection."""
         return _is_held(self.buffering_reflection_until)
 
 
@@ -121,19 +131,19 @@ def _is_held(until: datetime | None) -> bool:
 
 
 class ObservationChunk(models.Model):
-    """An observation made ahead of time, waiting for its activation."""
+    """A buffered observation, prepared early and not visible until its activation."""
 
     id = IdField(_("id"), primary_key=True)
     record = models.ForeignKey(
         ObservationalRecord,
         models.DO_NOTHING,
         related_name="chunks",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("record"),
     )
     position = models.PositiveIntegerField(_("position"))
-    """The place among the record's chunks, oldest first."""
+    """The position among the chunks of the record, oldest first."""
     cycle_id = models.TextField(_("cycle"))
     observations = models.TextField(_("observations"))
     token_count = models.IntegerField(_("tokens"))
@@ -141,7 +151,8 @@ class ObservationChunk(models.Model):
     message_tokens = models.IntegerField(_("message tokens"))
     last_observed_at = InstantField(_("observed up to"))
     hints = models.JSONField(_("hints"), default=dict, blank=True)
-    """currentTask, suggestedContinuation, threadTitle, extractedValues, extractionFailures."""
+    """`currentTask`, `suggestedContinuation`, `threadTitle`, `extractedValues` and
+    `extractionFailures`, if the Observer returned them."""
     created_at = InstantField(_("created"), db_default=Now())
 
     class Meta:

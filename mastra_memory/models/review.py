@@ -1,4 +1,4 @@
-"""What reviewers keep about a thread: status, assignee, tags, notes, and who is looking at it."""
+"""Reviews of threads: status, assignee, tags, notes, and who is reading."""
 
 from django.conf import settings
 from django.db import models
@@ -10,10 +10,13 @@ from mastra_memory.models.thread import Thread
 
 
 class Review(models.Model):
-    """The state of a thread's review. A thread without one is new, nobody's, of normal priority."""
+    """The review of a thread.
+
+    A thread without one has the defaults: new, unassigned, of normal priority.
+    """
 
     class Status(models.TextChoices):
-        """Where the review stands."""
+        """Stages of a review."""
 
         NEW = "new", _("new")
         IN_REVIEW = "in_review", _("in review")
@@ -22,7 +25,7 @@ class Review(models.Model):
         FLAGGED = "flagged", _("flagged")
 
     class Priority(models.IntegerChoices):
-        """How soon somebody should look."""
+        """Urgency of a review."""
 
         LOW = 0, _("low")
         NORMAL = 1, _("normal")
@@ -34,7 +37,7 @@ class Review(models.Model):
         models.DO_NOTHING,
         primary_key=True,
         related_name="review",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         verbose_name=_("thread"),
     )
     status = models.CharField(_("status"), max_length=16, choices=Status, default=Status.NEW)
@@ -49,7 +52,7 @@ class Review(models.Model):
         verbose_name=_("assignee"),
     )
     version = models.PositiveIntegerField(default=1, editable=False)
-    """Counts the changes: a form that was filled in over an older one is told so."""
+    """Counts the changes, so that a form that shows an older version is refused."""
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -91,19 +94,19 @@ class Review(models.Model):
 
 
 class ReviewNote(models.Model):
-    """What a reviewer wrote about a thread or one of its messages."""
+    """A note by a reviewer about a thread or one of its messages."""
 
     id = models.BigAutoField(primary_key=True)
     thread = models.ForeignKey(
         Thread,
         models.DO_NOTHING,
         related_name="notes",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("thread"),
     )
     message_id = IdField(_("message"), null=True, blank=True)
-    """The message it is about; no foreign key: the note outlives a deleted message."""
+    """The message that the note is about. Not a foreign key: the note outlives the message."""
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -124,7 +127,7 @@ class ReviewNote(models.Model):
 
 
 class Tag(models.Model):
-    """A word that reviewers put on threads."""
+    """A label that reviewers give to threads."""
 
     id = models.BigAutoField(primary_key=True)
     name = models.CharField(_("name"), max_length=64, unique=True)
@@ -139,14 +142,14 @@ class Tag(models.Model):
 
 
 class ThreadTag(models.Model):
-    """A tag on a thread."""
+    """The assignment of a tag to a thread."""
 
     id = models.BigAutoField(primary_key=True)
     thread = models.ForeignKey(
         Thread,
         models.DO_NOTHING,
         related_name="thread_tags",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
     )
     tag = models.ForeignKey(Tag, models.CASCADE, related_name="thread_tags", db_index=False)
@@ -164,14 +167,14 @@ class ThreadTag(models.Model):
 
 
 class Visit(models.Model):
-    """That somebody has a thread open, and how far they have read it."""
+    """A user who opened a thread, and how far they have read it."""
 
     id = models.BigAutoField(primary_key=True)
     thread = models.ForeignKey(
         Thread,
         models.DO_NOTHING,
         related_name="visits",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
     )
     user = models.ForeignKey(
@@ -179,7 +182,7 @@ class Visit(models.Model):
     )
     seen_at = models.DateTimeField(_("last seen"), db_default=Now())
     read_up_to = models.DateTimeField(_("read up to"), null=True)
-    """The time of the newest message that was on this person's screen."""
+    """The time of the newest message that the user has seen."""
 
     class Meta:
         verbose_name = _("visit")

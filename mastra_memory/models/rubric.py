@@ -1,4 +1,4 @@
-"""What threads are scored by, and the scores."""
+"""The rubric that threads are scored by, and the scores."""
 
 from decimal import Decimal
 
@@ -11,10 +11,13 @@ from mastra_memory.models.thread import Thread
 
 
 class Criterion(models.Model):
-    """One question of the rubric. A score that exists keeps its value when the scale changes."""
+    """A question of the rubric.
+
+    Changing the scale does not change existing scores.
+    """
 
     class Kind(models.TextChoices):
-        """What an answer looks like."""
+        """Types of answers."""
 
         NUMBER = "number", _("number")
         CHOICE = "choice", _("choice")
@@ -26,7 +29,7 @@ class Criterion(models.Model):
     kind = models.CharField(_("kind"), max_length=16, choices=Kind, default=Kind.NUMBER)
     minimum = models.IntegerField(_("lowest number"), default=1)
     maximum = models.IntegerField(_("highest number"), default=5)
-    choices = models.TextField(_("choices"), blank=True, help_text=_("One a line, best first."))
+    choices = models.TextField(_("choices"), blank=True, help_text=_("One per line, best first."))
     position = models.PositiveSmallIntegerField(_("position"), default=0)
     active = models.BooleanField(_("in use"), default=True)
 
@@ -48,7 +51,7 @@ class Criterion(models.Model):
 
     @property
     def answers(self) -> list[tuple[str, str]]:
-        """What may be answered: stored value and label."""
+        """Return the possible answers as pairs of stored value and label."""
         if self.kind == self.Kind.YES_NO:
             return [("yes", str(_("yes"))), ("no", str(_("no")))]
         if self.kind == self.Kind.CHOICE:
@@ -57,7 +60,7 @@ class Criterion(models.Model):
         return [(str(n), str(n)) for n in range(self.minimum, self.maximum + 1)]
 
     def share_of(self, answer: str) -> Decimal:
-        """The answer on a scale from 0 (worst) to 1 (best)."""
+        """Return the answer on a scale from 0 (worst) to 1 (best)."""
         if self.kind == self.Kind.NUMBER:
             return Decimal(int(answer) - self.minimum) / (self.maximum - self.minimum)
         values = [value for value, _label in self.answers]
@@ -65,14 +68,14 @@ class Criterion(models.Model):
 
 
 class Score(models.Model):
-    """One reviewer's answer about one thread."""
+    """The answer of one reviewer for one thread."""
 
     id = models.BigAutoField(primary_key=True)
     thread = models.ForeignKey(
         Thread,
         models.DO_NOTHING,
         related_name="scores",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
     )
     criterion = models.ForeignKey(
@@ -83,7 +86,7 @@ class Score(models.Model):
     )
     answer = models.CharField(_("answer"), max_length=100)
     share = models.DecimalField(_("share"), max_digits=6, decimal_places=5)
-    """The answer from 0 (worst) to 1 (best), so that averages need no knowledge of the kind."""
+    """The answer from 0 (worst) to 1 (best), so that different criteria can be averaged."""
     created_at = models.DateTimeField(_("created"), db_default=Now())
 
     class Meta:

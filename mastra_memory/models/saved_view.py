@@ -1,4 +1,4 @@
-"""Filters of the thread list that somebody gave a name."""
+"""Named filters of the thread list."""
 
 from django.conf import settings
 from django.db import models
@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class SavedView(models.Model):
-    """The address of a filtered list, for its owner or for everybody."""
+    """A saved filter of the thread list, for its owner or for all reviewers."""
 
     id = models.BigAutoField(primary_key=True)
     owner = models.ForeignKey(
@@ -15,7 +15,7 @@ class SavedView(models.Model):
     )
     name = models.CharField(_("name"), max_length=100)
     query = models.TextField(_("filters"), blank=True)
-    """What stands behind the question mark of the address."""
+    """The query string of the list's URL, without the question mark."""
     shared = models.BooleanField(_("shared"), default=False)
     created_at = models.DateTimeField(_("created"), db_default=Now())
 
@@ -32,7 +32,7 @@ class SavedView(models.Model):
 
 
 class DefaultView(models.Model):
-    """The view with which the list opens for one person."""
+    """The saved view with which the list opens for a user."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"

@@ -1,4 +1,4 @@
-"""One conversation of one resource."""
+"""Conversations."""
 
 from typing import Self
 
@@ -17,30 +17,35 @@ from mastra_memory.models.fields import (
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
-    """Threads, read aloud."""
+    """Filters for threads."""
 
     def of_resource(self, resource_id: str) -> Self:
+        """Return the threads of a resource."""
         return self.filter(resource_id=resource_id)
 
     def clones_of(self, source_id: str) -> Self:
+        """Return the direct clones of a thread."""
         return self.filter(clone_source_id=source_id)
 
 
 class Thread(models.Model):
-    """A conversation. Its resource owns it and everything that hangs on it."""
+    """A conversation.
+
+    It belongs to a resource, usually a user of the host project, with everything that refers to it.
+    """
 
     class TitleSource(models.TextChoices):
-        """Who gave the title; one that a person typed is never overwritten."""
+        """Where the title comes from. A title that a person typed is never overwritten."""
 
         NONE = "", _("none")
-        MANUAL = "manual", _("a person")
+        MANUAL = "manual", _("manual")
         GENERATED = "generated", _("generated")
         OBSERVED = "observed", _("observed")
 
     class TitleState(models.TextChoices):
-        """Whether a title is to be generated."""
+        """Progress of generating a title."""
 
-        NONE = "", _("not asked for")
+        NONE = "", _("not requested")
         PENDING = "pending", _("pending")
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
@@ -49,10 +54,13 @@ class Thread(models.Model):
     resource_id = IdField(_("resource"))
     title = models.TextField(_("title"), blank=True, default="")
     title_source = models.CharField(
-        _("title from"), max_length=16, choices=TitleSource, blank=True, default=TitleSource.NONE
+        _("title source"), max_length=16, choices=TitleSource, blank=True, default=TitleSource.NONE
     )
     metadata = models.JSONField(_("metadata"), null=True, blank=True)
-    """An object or nothing. Thread-scoped working memory is kept apart and shown in it."""
+    """A JSON object or null.
+
+    Working memory of the thread is stored in its own table; the API shows it as a key of this.
+    """
     title_state = models.CharField(
         _("title generation"),
         max_length=8,
@@ -62,16 +70,16 @@ class Thread(models.Model):
         editable=False,
     )
     title_request = models.JSONField(null=True, blank=True, editable=False)
-    """By which agent and with which options a title was asked for."""
+    """The agent and the options of the request for a title."""
     title_attempts = models.PositiveSmallIntegerField(
-        _("attempts at a title"), db_default=0, editable=False
+        _("title attempts"), db_default=0, editable=False
     )
     title_due_at = InstantField(null=True, blank=True, editable=False)
-    """Pending work is free to be taken from then on; taking it moves this on."""
+    """When a pending title may be claimed. Claiming moves this forward by a lease."""
     title_error = models.TextField(blank=True, db_default="", editable=False)
     """Why the last attempt failed."""
     clone_source_id = IdField(_("cloned from"), null=True, blank=True, editable=False)
-    """No foreign key: the lineage outlives the source."""
+    """Not a foreign key: the clone still names its source when that is deleted."""
     created_at = InstantField(_("created"), db_default=Now(), editable=False)
     updated_at = InstantField(_("last activity"), db_default=Now(), editable=False)
 
@@ -85,8 +93,8 @@ class Thread(models.Model):
             ("review_thread", _("Can review threads: status, notes, tags")),
             ("edit_transcript", _("Can edit messages, titles and metadata")),
             ("export_thread", _("Can export threads")),
-            ("erase_resource", _("Can erase everything of a resource")),
-            ("view_personal_data", _("Can see what is masked for others")),
+            ("erase_resource", _("Can erase all data of a resource")),
+            ("view_personal_data", _("Can view personal data unmasked")),
         ]
         constraints = [
             id_length_is_valid("mastra_thread_ids", "id", "resource_id"),
@@ -95,7 +103,7 @@ class Thread(models.Model):
                 | models.Q(JsonTypeIs("metadata", "object")),
                 name="mastra_thread_metadata_is_object",
             ),
-            # The composite foreign keys of messages, working memory and observations point here.
+            # Target of the composite foreign keys of messages, working memory and observations.
             models.UniqueConstraint(fields=["id", "resource_id"], name="mastra_thread_owner"),
         ]
         indexes = [

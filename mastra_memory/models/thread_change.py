@@ -1,4 +1,4 @@
-"""What people changed in a thread, with what it was before."""
+"""The history of changes that people made to threads."""
 
 from django.conf import settings
 from django.db import models
@@ -10,10 +10,10 @@ from mastra_memory.models.thread import Thread
 
 
 class ThreadChange(models.Model):
-    """One change, whole enough to be taken back."""
+    """A change to a thread, with the values before and after it."""
 
     class Kind(models.TextChoices):
-        """What was changed."""
+        """Types of changes."""
 
         TITLE = "title", _("title")
         METADATA = "metadata", _("metadata")
@@ -34,7 +34,7 @@ class ThreadChange(models.Model):
         Thread,
         models.DO_NOTHING,
         related_name="changes",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("thread"),
     )
@@ -49,7 +49,7 @@ class ThreadChange(models.Model):
     )
     before = models.JSONField(_("before"), null=True)
     after = models.JSONField(_("after"), null=True)
-    undone_at = models.DateTimeField(_("taken back"), null=True)
+    undone_at = models.DateTimeField(_("undone"), null=True)
     created_at = models.DateTimeField(_("when"), db_default=Now())
 
     class Meta:

@@ -1,4 +1,4 @@
-"""The text kept for a thread or a resource, and every text it was before."""
+"""Working memory of threads and resources, and its revisions."""
 
 from django.conf import settings
 from django.db import models
@@ -10,14 +10,14 @@ from mastra_memory.models.thread import Thread
 
 
 class Scope(models.TextChoices):
-    """What a working memory or an observation is about."""
+    """What working memory or an observation belongs to."""
 
     THREAD = "thread", _("thread")
     RESOURCE = "resource", _("resource")
 
 
 def scope_matches_thread(name: str) -> models.CheckConstraint:
-    """A thread is named in thread scope, and only there."""
+    """Return a constraint that the thread is set in thread scope, and only there."""
     return models.CheckConstraint(
         condition=models.Q(scope=Scope.THREAD, thread__isnull=False)
         | models.Q(scope=Scope.RESOURCE, thread__isnull=True),
@@ -26,7 +26,7 @@ def scope_matches_thread(name: str) -> models.CheckConstraint:
 
 
 class WorkingMemory(models.Model):
-    """One text; at most one a thread and one a resource."""
+    """The text that agents keep for a thread or a resource; at most one for each."""
 
     id = models.BigAutoField(primary_key=True)
     scope = models.CharField(_("scope"), max_length=8, choices=Scope)
@@ -36,15 +36,15 @@ class WorkingMemory(models.Model):
         null=True,
         blank=True,
         related_name="working_memories",
-        db_constraint=False,  # the migration adds (thread, resource) with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds (thread, resource) with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("thread"),
     )
     resource_id = IdField(_("resource"))
     content = models.TextField(_("content"), blank=True, default="")
-    """Markdown, or JSON text where the agent has a schema; empty when there is none."""
+    """Markdown, or JSON text if the agent has a schema; may be empty."""
     version = models.PositiveIntegerField(_("version"), default=1, editable=False)
-    """Counts the changes; the number of the newest revision."""
+    """Counts the changes: the number of the newest revision."""
     created_at = InstantField(_("created"), db_default=Now(), editable=False)
     updated_at = InstantField(_("updated"), db_default=Now(), editable=False)
 
@@ -69,21 +69,21 @@ class WorkingMemory(models.Model):
 
 
 class WorkingMemoryRevision(models.Model):
-    """What a working memory was from one change to the next."""
+    """The content of a working memory between two changes."""
 
     id = models.BigAutoField(primary_key=True)
     working_memory = models.ForeignKey(
         WorkingMemory,
         models.DO_NOTHING,
         related_name="revisions",
-        db_constraint=False,  # the migration adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("working memory"),
     )
     version = models.PositiveIntegerField(_("version"))
     content = models.TextField(_("content"), blank=True)
     source = models.CharField(_("source"), max_length=32)
-    """Where the change came from: `api`, `agent`, `clone`, `import`, `admin`, `python`."""
+    """Origin of the change: `api`, `agent`, `clone`, `import`, `admin` or `python`."""
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -92,7 +92,7 @@ class WorkingMemoryRevision(models.Model):
         related_name="+",
         verbose_name=_("author"),
     )
-    """The user who changed it, where there was one."""
+    """The user who made the change, if it was a user."""
     created_at = InstantField(_("created"), db_default=Now())
 
     class Meta:
