@@ -11,7 +11,7 @@ def main() -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    from project.embedded import EmbeddedDatabaseError
+    from project.embedded_postgres import EmbeddedDatabaseError
 
     try:
         execute_from_command_line(sys.argv)

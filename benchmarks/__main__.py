@@ -63,10 +63,10 @@ def _prepare_our_database(var_dir: Path) -> str:
 def _stop_database(var_dir: Path) -> None:
     from django.db import connection
 
-    from project import embedded
+    from project import embedded_postgres
 
     connection.close()
-    embedded.release(var_dir)
+    embedded_postgres.release(var_dir)
 
 
 def _measure(selected: Sequence[Scenario], var_dir: Path, kit: Path, token: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import psycopg
 
-from project import embedded
+from project import embedded_postgres
 from tests.support import servers
 
 OUR_DATABASE = "ours"
@@ -34,12 +34,12 @@ class Target:
 
 def database_url(var_dir: Path, name: str) -> str:
     """Return the connection string of one of the databases."""
-    return f"postgresql://{embedded.ROLE}@/{name}?host={embedded.socket_dir(var_dir)}"
+    return f"postgresql://{embedded_postgres.ROLE}@/{name}?host={embedded_postgres.socket_dir(var_dir)}"
 
 
 def create_databases(var_dir: Path) -> None:
     """Start PostgreSQL and create both databases."""
-    embedded.start(var_dir)
+    embedded_postgres.start(var_dir)
     with psycopg.connect(database_url(var_dir, "postgres"), autocommit=True) as connection:
         for name in (OUR_DATABASE, MASTRA_DATABASE):
             connection.execute(f"CREATE DATABASE {name}")

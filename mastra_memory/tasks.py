@@ -24,17 +24,17 @@ from mastra_memory.threads import titles
 
 logger = logging.getLogger(__name__)
 
-BACK_OFF = 30.0
+BROKER_BACKOFF_SECONDS = 30.0
 """Seconds without another attempt after the broker failed."""
-COALESCE = 0.1
+COALESCE_SECONDS = 0.1
 """Seconds that a task waits, so that what is enqueued meanwhile needs no task of its own."""
 
-_broker_back_at = 0.0
-_waiting: dict[tuple[str, tuple[Any, ...]], float] = {}
+_broker_retry_at = 0.0
+_scheduled_until: dict[tuple[str, tuple[Any, ...]], float] = {}
 
-EMBEDDING_SECONDS = 20.0
+EMBED_TASK_SECONDS = 20.0
 """How long one task embeds before it leaves the rest to the next."""
-WORDS_AT_A_TIME = 5_000
+WRITE_WORDS_BATCH_SIZE = 5_000
 """How many messages one task reads the words of before it leaves the rest to the next."""
 
 
@@ -42,7 +42,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _limited(function: Callable[P, R]) -> Callable[P, R]:
+def _limit_task_statements(function: Callable[P, R]) -> Callable[P, R]:
     """Run the task with a limit on each of its SQL statements."""
 
     @wraps(function)
@@ -54,27 +54,27 @@ def _limited(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @shared_task
-@_limited
+@_limit_task_statements
 def embed_pending() -> int:
     """Embed what was saved and what is due again. Returns how many messages it were."""
-    done, more = indexing.embed_pending(seconds=EMBEDDING_SECONDS)
+    done, more = indexing.embed_pending(seconds=EMBED_TASK_SECONDS)
     if more:
         enqueue(embed_pending)
     return done
 
 
 @shared_task
-@_limited
+@_limit_task_statements
 def write_words() -> int:
     """Write the searchable words of what was saved in bulk. Returns how many messages it were."""
-    done = tsvector.index_pending_words(limit=WORDS_AT_A_TIME)
-    if done == WORDS_AT_A_TIME:
+    done = tsvector.index_pending_words(limit=WRITE_WORDS_BATCH_SIZE)
+    if done == WRITE_WORDS_BATCH_SIZE:
         enqueue(write_words)
     return done
 
 
 @shared_task
-@_limited
+@_limit_task_statements
 def generate_title(thread_id: str) -> None:
     """Give a thread its title; when the model is unavailable, try again later."""
     seconds = titles.generate_title(thread_id)
@@ -83,7 +83,7 @@ def generate_title(thread_id: str) -> None:
 
 
 @shared_task
-@_limited
+@_limit_task_statements
 def resume() -> None:
     """Ask for the work that is due now, above all that of workers that were killed.
 
@@ -103,7 +103,7 @@ def _enqueue_titles_and_exports() -> None:
 
 
 @shared_task
-@_limited
+@_limit_task_statements
 def catch_up() -> None:
     """Ask for all work that the rows say is due, whatever became of the tasks for it."""
     queue.fail_expired()
@@ -114,13 +114,13 @@ def catch_up() -> None:
 
 
 @shared_task
-@_limited
+@_limit_task_statements
 def make_export(job_id: int) -> None:
     """Make the file of an export; one that is done stays as it is."""
     exports.run_export(job_id)
 
 
-def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE) -> None:
+def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE_SECONDS) -> None:
     """Run `task` after commit; a broker that is down is logged, not shown to the caller."""
 
     def send() -> None:  # not a partial: Django 5.2 logs the callback's __qualname__
@@ -130,29 +130,29 @@ def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE) -> None:
 
 
 def _send(task: Task[..., Any], args: tuple[Any, ...], after: float) -> None:
-    global _broker_back_at
+    global _broker_retry_at
     if task.app.conf.task_always_eager:
         task.apply(args)
         return
     now = time.monotonic()
-    if now < _broker_back_at or _is_waiting((task.name, args), now):
+    if now < _broker_retry_at or _is_already_scheduled((task.name, args), now):
         return
     try:
-        with _producers(task.app).acquire(block=True) as producer:
+        with _get_producers(task.app).acquire(block=True) as producer:
             task.apply_async(
                 args, countdown=after, producer=producer, retry=False, ignore_result=True
             )
     except (KombuError, OSError) as error:
-        _broker_back_at = time.monotonic() + BACK_OFF
+        _broker_retry_at = time.monotonic() + BROKER_BACKOFF_SECONDS
         logger.warning(
             "The broker cannot be reached (%s). Work stays in the rows until `mastra_catch_up`"
             " or the next task finds it; no attempt for %d s.",
             error,
-            BACK_OFF,
+            BROKER_BACKOFF_SECONDS,
         )
 
 
-def _producers(app: Celery) -> pools.ProducerPool:
+def _get_producers(app: Celery) -> pools.ProducerPool:
     """The host's broker, reached with little patience, whatever the host's own tasks may take."""
     timeout = conf.app_settings().BROKER_TIMEOUT
     impatient = {"max_retries": 0, "socket_connect_timeout": timeout, "socket_timeout": timeout}
@@ -160,12 +160,12 @@ def _producers(app: Celery) -> pools.ProducerPool:
     return pools.producers[connection]
 
 
-def _is_waiting(work: tuple[str, tuple[Any, ...]], now: float) -> bool:
+def _is_already_scheduled(work: tuple[str, tuple[Any, ...]], now: float) -> bool:
     """Whether the same task was sent just now and has not begun; else note that it will be."""
-    if now < _waiting.get(work, 0.0):
+    if now < _scheduled_until.get(work, 0.0):
         return True
-    if len(_waiting) > 1_000:
-        for known in [known for known, until in _waiting.items() if until <= now]:
-            del _waiting[known]
-    _waiting[work] = now + COALESCE / 2
+    if len(_scheduled_until) > 1_000:
+        for known in [known for known, until in _scheduled_until.items() if until <= now]:
+            del _scheduled_until[known]
+    _scheduled_until[work] = now + COALESCE_SECONDS / 2
     return False

@@ -13,11 +13,11 @@ from mastra_memory.embedding import embedder
 from mastra_memory.embedding.embedder import Embeddings, Vector
 from mastra_memory.exceptions import MastraMemoryError, ProviderRefused
 
-Answer = str | BaseException | Callable[[llm.Request], Any]
+FakeAnswer = str | BaseException | Callable[[llm.TextRequest], Any]
 """A text, an exception to raise, or a function of the request; a value where one is asked for."""
 
 
-def _as_told_by_the_port(error: BaseException) -> BaseException:
+def _convert_error(error: BaseException) -> BaseException:
     """What is no error of ours is one of the provider's."""
     if isinstance(error, MastraMemoryError) or not isinstance(error, Exception):
         return error
@@ -34,21 +34,21 @@ class FakeLLM:
         assert len(model.requests) == 1
     """
 
-    def __init__(self, *answers: Answer | Any, tokens: tuple[int, int] = (100, 10)) -> None:
+    def __init__(self, *answers: FakeAnswer | Any, tokens: tuple[int, int] = (100, 10)) -> None:
         self.answers = list(answers) or ["An answer"]
         self.tokens = tokens
-        self.requests: list[llm.Request] = []
+        self.requests: list[llm.TextRequest] = []
         self._block = ExitStack()
 
-    def __call__(self, request: llm.Request) -> llm.Reply:
+    def __call__(self, request: llm.TextRequest) -> llm.TextReply:
         answer = self.answers[min(len(self.requests), len(self.answers) - 1)]
         self.requests.append(request)
         if callable(answer):
             answer = answer(request)
         if isinstance(answer, BaseException):
-            raise _as_told_by_the_port(answer)
+            raise _convert_error(answer)
         is_text = request.output is None
-        return llm.Reply(
+        return llm.TextReply(
             text=answer if is_text else "",
             value=None if is_text else answer,
             input_tokens=self.tokens[0],
@@ -56,7 +56,7 @@ class FakeLLM:
         )
 
     def __enter__(self) -> Self:
-        self._block.enter_context(llm.use(self))
+        self._block.enter_context(llm.override_model(self))
         return self
 
     def __exit__(
@@ -71,7 +71,7 @@ class FakeLLM:
 class FakeEmbedder:
     """Makes all vectors in this process while its block runs, and counts what it is asked.
 
-    Texts that share words have similar vectors; `known` gives some texts vectors of your own, and
+    Texts that share words have similar vectors; `vectors` gives some texts vectors of your own, and
     `error` is raised instead of answering:
 
         with FakeEmbedder(dimensions=8) as model:
@@ -87,12 +87,12 @@ class FakeEmbedder:
         self,
         *,
         dimensions: int = 64,
-        known: Mapping[str, Vector] | None = None,
+        vectors: Mapping[str, Vector] | None = None,
         tokens_each: int = 0,
         error: BaseException | None = None,
     ) -> None:
         self.dimensions = dimensions
-        self.known = dict(known or {})
+        self.vectors = dict(vectors or {})
         self.tokens_each = tokens_each
         self.error = error
         self.texts: list[str] = []
@@ -106,7 +106,7 @@ class FakeEmbedder:
         if self.error is not None:
             raise self.error
         (self.queries if query else self.texts).extend(texts)
-        vectors = [self.known.get(text) or self._of_words(text) for text in texts]
+        vectors = [self.vectors.get(text) or self._of_words(text) for text in texts]
         return Embeddings(vectors, self.tokens_each * len(texts))
 
     def _of_words(self, text: str) -> list[float]:

@@ -68,7 +68,7 @@ class AccessTokenAdmin(DeclaredLookupsMixin):
     def save_model(self, request: HttpRequest, obj: AccessToken, form: Any, change: bool) -> None:
         """Draw the secret of a new token and keep it for this one answer."""
         if not change:
-            request.new_secret = obj.give_secret()  # type: ignore[attr-defined]
+            request.new_secret = obj.generate_secret()  # type: ignore[attr-defined]
         super().save_model(request, obj, form, change)
 
     def response_add(

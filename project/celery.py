@@ -8,7 +8,7 @@ from celery.signals import celeryd_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
-WORKER_CONNECT_TIMEOUT = 4.0
+WORKER_CONNECT_TIMEOUT_SECONDS = 4.0
 
 app = Celery("project")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -16,7 +16,7 @@ app.autodiscover_tasks()
 
 
 @app.on_after_configure.connect
-def make_queue_folders(sender: Celery, **kwargs: Any) -> None:
+def create_queue_folders(sender: Celery, **kwargs: Any) -> None:
     """The file-system broker wants its folders to exist."""
     for name, path in sender.conf.broker_transport_options.items():
         if name.endswith(("folder", "folder_in", "folder_out")):
@@ -24,8 +24,8 @@ def make_queue_folders(sender: Celery, **kwargs: Any) -> None:
 
 
 @celeryd_init.connect
-def be_patient_in_workers(conf: Any, **kwargs: Any) -> None:
+def raise_worker_broker_timeout(conf: Any, **kwargs: Any) -> None:
     """A web request gives the broker 50 ms; a worker has nothing else to do and may wait longer."""
-    conf.broker_connection_timeout = WORKER_CONNECT_TIMEOUT
+    conf.broker_connection_timeout = WORKER_CONNECT_TIMEOUT_SECONDS
     for key in ("socket_connect_timeout", "socket_timeout", "max_retries"):
         conf.broker_transport_options.pop(key, None)

@@ -9,22 +9,22 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
-TRUE = {"1", "true", "yes", "on"}
-FALSE = {"0", "false", "no", "off", ""}
-DATABASE_FORM = "postgresql://user:password@host:5432/name"
+TRUE_VALUES = {"1", "true", "yes", "on"}
+FALSE_VALUES = {"0", "false", "no", "off", ""}
+DATABASE_URL_FORMAT = "postgresql://user:password@host:5432/name"
 
 
-def flag(name: str, default: bool) -> bool:
+def read_bool(name: str, default: bool) -> bool:
     """Tell whether a variable is switched on; an unreadable value is an error, not a guess."""
     value = os.environ.get(name, "").strip().lower()
     if name not in os.environ:
         return default
-    if value in TRUE or value in FALSE:
-        return value in TRUE
+    if value in TRUE_VALUES or value in FALSE_VALUES:
+        return value in TRUE_VALUES
     raise ImproperlyConfigured(f"{name} must be 1 or 0, not {os.environ[name]!r}.")
 
 
-def number(name: str, default: int) -> int:
+def read_int(name: str, default: int) -> int:
     """Read a whole number."""
     value = os.environ.get(name, "").strip()
     if not value:
@@ -35,7 +35,7 @@ def number(name: str, default: int) -> int:
         raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}.") from None
 
 
-def seconds(name: str, default: float) -> float:
+def read_seconds(name: str, default: float) -> float:
     """Read a duration in seconds, fractions allowed."""
     value = os.environ.get(name, "").strip()
     if not value:
@@ -46,7 +46,7 @@ def seconds(name: str, default: float) -> float:
         raise ImproperlyConfigured(f"{name} must be a number, not {value!r}.") from None
 
 
-def rate(name: str, default: str) -> str | None:
+def read_rate(name: str, default: str) -> str | None:
     """Read a rate for REST framework's throttles, such as `100/min`. None for `0`: no limit."""
     value = os.environ.get(name, "").strip() or default
     if value == "0":
@@ -56,7 +56,7 @@ def rate(name: str, default: str) -> str | None:
     return value
 
 
-def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
+def read_list(name: str, default: tuple[str, ...] = ()) -> list[str]:
     """Read a list separated by commas."""
     if name not in os.environ:
         return list(default)
@@ -67,32 +67,32 @@ def is_production() -> bool:
     """Tell whether DJANGO_ENV says so, or without it `DEBUG=0`; a word misspelt is an error."""
     named = os.environ.get("DJANGO_ENV")
     if named is None:
-        return not flag("DEBUG", True)
+        return not read_bool("DEBUG", True)
     if (name := named.strip().lower()) not in ("production", "development", ""):
         raise ImproperlyConfigured(f"DJANGO_ENV must be production or development, not {named!r}.")
     return name == "production"
 
 
-def database(engine: str) -> dict[str, Any] | None:
+def read_database_url(engine: str) -> dict[str, Any] | None:
     """Read DATABASE_URL, None when it is not set. No error shows the password in it."""
     url = os.environ.get("DATABASE_URL", "").strip()
     if not url:
         return None
     if url.partition("://")[0] not in ("postgresql", "postgres"):
-        raise ImproperlyConfigured(f"DATABASE_URL must look like {DATABASE_FORM}.")
+        raise ImproperlyConfigured(f"DATABASE_URL must look like {DATABASE_URL_FORMAT}.")
     try:
         found: dict[str, Any] = dict(dj_database_url.parse(url, engine=engine))
     except ValueError:
         raise ImproperlyConfigured(
-            f"DATABASE_URL cannot be read. It must look like {DATABASE_FORM}; "
+            f"DATABASE_URL cannot be read. It must look like {DATABASE_URL_FORMAT}; "
             "signs like @ / : # % in the password are percent-encoded."
         ) from None
     if not found["NAME"]:
-        raise ImproperlyConfigured(f"DATABASE_URL names no database; write {DATABASE_FORM}.")
+        raise ImproperlyConfigured(f"DATABASE_URL names no database; write {DATABASE_URL_FORMAT}.")
     return found
 
 
-def secret_key(var_dir: Path, *, production: bool) -> str:
+def read_secret_key(var_dir: Path, *, production: bool) -> str:
     """Give SECRET_KEY; in development one is made on first use and kept in `var_dir`."""
     if key := os.environ.get("SECRET_KEY"):
         return key
@@ -103,7 +103,7 @@ def secret_key(var_dir: Path, *, production: bool) -> str:
     path = var_dir / "secret_key"
     try:
         var_dir.mkdir(parents=True, exist_ok=True)
-        return _kept_key(path)
+        return _read_or_create_key(path)
     except OSError as error:
         raise ImproperlyConfigured(
             f"Cannot keep a secret key in {path}: {error.strerror}. "
@@ -111,7 +111,7 @@ def secret_key(var_dir: Path, *, production: bool) -> str:
         ) from None
 
 
-def _kept_key(path: Path) -> str:
+def _read_or_create_key(path: Path) -> str:
     """Read the key file, or write it in one step so that parallel starts agree on one key."""
     if path.exists():
         return path.read_text()

@@ -15,31 +15,31 @@ from django.views.decorators.csrf import csrf_exempt
 from mastra_memory.api import database_errors
 from mastra_memory.api.errors import NO_STORE
 
-API = "/api"
+API_PREFIX = "/api"
 
 
-def is_api(request: HttpRequest) -> bool:
+def is_api_path(request: HttpRequest) -> bool:
     """Return True for paths of the API, its schema and its documentation."""
-    return request.path_info == API or request.path_info.startswith(f"{API}/")
+    return request.path_info == API_PREFIX or request.path_info.startswith(f"{API_PREFIX}/")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 400: a host name that is not allowed, too many fields, a broken form."""
-    if is_api(request):
+    if is_api_path(request):
         return json_error("Bad request", 400)
     return defaults.bad_request(request, exception)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 403."""
-    if is_api(request):
+    if is_api_path(request):
         return json_error("Access denied", 403)
     return defaults.permission_denied(request, exception)
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 404 where no route or object exists."""
-    if is_api(request):
+    if is_api_path(request):
         return json_error("Not found", 404)
     return defaults.page_not_found(request, exception)
 
@@ -52,7 +52,7 @@ def api_not_found(request: HttpRequest) -> JsonResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 500, or 503 with the reason if the database failed."""
-    if not is_api(request):
+    if not is_api_path(request):
         return defaults.server_error(request)
     error = sys.exc_info()[1]
     if isinstance(error, OperationalError | InterfaceError):

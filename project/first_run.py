@@ -8,21 +8,21 @@ from contextlib import contextmanager
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-ADMINISTRATOR = "admin"
+ADMINISTRATOR_USERNAME = "admin"
 PASSWORD_LENGTH = 16
 PASSWORD_ALPHABET = string.ascii_letters + string.digits
-PREPARING = 7_305_804_385
+ADVISORY_LOCK_ID = 7_305_804_385
 """The number of the lock that whoever prepares the database holds."""
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def database_lock() -> Iterator[None]:
     """A block that one process at a time enters, of all that use the database."""
     holder = connection.copy()  # the connection itself is in the hands of the block
     try:
         holder.set_autocommit(False)
         with holder.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PREPARING])
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK_ID])
         yield
     finally:
         holder.close()
@@ -44,6 +44,6 @@ def create_administrator() -> str:
     """Create the administrator and give the password, which is kept nowhere in the clear."""
     password = "".join(secrets.choice(PASSWORD_ALPHABET) for _ in range(PASSWORD_LENGTH))
     get_user_model()._default_manager.create_superuser(
-        username=ADMINISTRATOR, email="", password=password
+        username=ADMINISTRATOR_USERNAME, email="", password=password
     )
     return password

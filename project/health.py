@@ -20,14 +20,17 @@ MIN_FREE_BYTES = 32 * 1024 * 1024
 # Sorts a megabyte in 64 kB of memory, so that PostgreSQL has to write a temporary file: that fails
 # on a full disk, and unlike an INSERT it leaves nothing behind. CASE sets the limit first; the
 # subquery runs after it.
-WRITE_TEMPORARY_FILE = """SELECT CASE WHEN set_config('work_mem', '64kB', true) <> '' THEN (
+WRITE_TEMPORARY_FILE_SQL = """SELECT CASE WHEN set_config('work_mem', '64kB', true) <> '' THEN (
     SELECT count(*) FROM (SELECT repeat(md5(n::text), 8) AS text FROM generate_series(1, 4000) n
         ORDER BY text) AS sorted) END"""
 
-REASONS = {"53100": "the database's disk is full", "53300": "too many database connections"}
+SQLSTATE_REASONS = {
+    "53100": "the database's disk is full",
+    "53300": "too many database connections",
+}
 """What an SQLSTATE means; everything else makes the database unreachable."""
 
-ALIVE = b'{"status": "ok"}'
+HEALTHZ_BODY = b'{"status": "ok"}'
 """The answer of a live process."""
 
 
@@ -43,7 +46,7 @@ def health_routes(get_response: Handler) -> Handler:
 
 def healthz(request: HttpRequest) -> HttpResponse:
     """The process is alive. Asks nothing of the database."""
-    return HttpResponse(ALIVE, content_type="application/json")
+    return HttpResponse(HEALTHZ_BODY, content_type="application/json")
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
@@ -52,22 +55,22 @@ def readyz(request: HttpRequest) -> JsonResponse:
     503 with a reason if not.
     """
     try:
-        if _migrations_are_pending():
-            return _unready("migrations are pending")
+        if _has_pending_migrations():
+            return _respond_unavailable("migrations are pending")
         with connection.cursor() as cursor:
-            cursor.execute(WRITE_TEMPORARY_FILE)
+            cursor.execute(WRITE_TEMPORARY_FILE_SQL)
     except DatabaseError as error:
         state = getattr(error.__cause__, "sqlstate", None)
-        return _unready(REASONS.get(state or "", "database is unreachable"))
+        return _respond_unavailable(SQLSTATE_REASONS.get(state or "", "database is unreachable"))
     if shutil.disk_usage(settings.VAR_DIR).free < MIN_FREE_BYTES:
-        return _unready("the disk of VAR_DIR is full")
+        return _respond_unavailable("the disk of VAR_DIR is full")
     return JsonResponse({"status": "ok"})
 
 
-def _migrations_are_pending() -> bool:
+def _has_pending_migrations() -> bool:
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
-def _unready(reason: str) -> JsonResponse:
+def _respond_unavailable(reason: str) -> JsonResponse:
     return JsonResponse({"status": "unavailable", "reason": reason}, status=503)

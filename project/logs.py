@@ -41,7 +41,7 @@ class ContentFreeFormatter(logging.Formatter):
         return "\n".join(_format_chain(ei[1], seen=set()))
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the type of an exception, and what PostgreSQL says of it without quoting values."""
     kind = type(error)
     text = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
@@ -59,7 +59,7 @@ def _format_chain(error: BaseException, seen: set[int]) -> list[str]:
         lines += [*_format_chain(earlier, seen), "", "Then:", ""]
     lines.append("Traceback (most recent call last):")
     lines += [line.rstrip("\n") for line in traceback.format_tb(error.__traceback__)]
-    lines.append(describe(error))
+    lines.append(describe_error(error))
     return lines
 
 
@@ -69,11 +69,11 @@ def _replace_path(record: logging.LogRecord, request: Any) -> None:
     escaped = path.encode("unicode_escape").decode("ascii")  # as Django logs it
     if isinstance(record.args, tuple):
         record.args = tuple(
-            _route(request) if arg in (path, escaped) else arg for arg in record.args
+            _describe_route(request) if arg in (path, escaped) else arg for arg in record.args
         )
 
 
-def _route(request: Any) -> str:
+def _describe_route(request: Any) -> str:
     match = getattr(request, "resolver_match", None)
     if match is None:
         try:
@@ -86,6 +86,6 @@ def _route(request: Any) -> str:
 def _replace_task_error(record: logging.LogRecord) -> None:
     """Keep the arguments and the exception's text out of what Celery says of a failed task."""
     error = record.exc_info[1] if record.exc_info else None
-    kind = describe(error) if error else str(record.args["exc"]).partition("(")[0]  # type: ignore
+    kind = describe_error(error) if error else str(record.args["exc"]).partition("(")[0]  # type: ignore
     hidden = {"exc": kind, "traceback": "", "args": "", "kwargs": "", "return_value": ""}
     record.args = {**record.args, **hidden}  # type: ignore[dict-item]

@@ -15,15 +15,15 @@ from mastra_memory.db import sql
 
 SECRET_PREFIX = "mm_"
 SECRET_BYTES = 32
-SHOWN_LENGTH = 10
-DEFAULT_DAYS = 90
-NAME_LENGTH = 100
+PREFIX_LENGTH = 10
+DEFAULT_LIFETIME_DAYS = 90
+MAX_NAME_LENGTH = 100
 LAST_USED_PRECISION = timedelta(hours=1)
 
 
-def default_expiry() -> datetime:
+def get_default_expiry() -> datetime:
     """Give the end of a token's life where nobody chose one."""
-    return timezone.now() + timedelta(days=DEFAULT_DAYS)
+    return timezone.now() + timedelta(days=DEFAULT_LIFETIME_DAYS)
 
 
 class AccessTokenQuerySet(models.QuerySet["AccessToken"]):
@@ -34,12 +34,12 @@ class AccessTokenQuerySet(models.QuerySet["AccessToken"]):
 
         Every call of the API asks this: the statement is made once, and planned once a connection.
         """
-        found = sql.fetch_all_prepared(_find_live(), [hash_secret(secret)])
+        found = sql.fetch_all_prepared(_find_live_sql(), [hash_secret(secret)])
         if not found:
             return None
         own = len(AccessToken._meta.concrete_fields)
-        token: AccessToken = _made_of(AccessToken, found[0][:own])
-        token.user = _made_of(get_user_model(), found[0][own:])
+        token: AccessToken = _build_instance(AccessToken, found[0][:own])
+        token.user = _build_instance(get_user_model(), found[0][own:])
         return token
 
     def revoke(self) -> int:
@@ -54,14 +54,16 @@ class AccessToken(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="access_tokens"
     )
-    name = models.CharField(max_length=NAME_LENGTH, blank=True, help_text="What it is for.")
+    name = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, help_text="What it is for.")
     prefix = models.CharField(
-        max_length=SHOWN_LENGTH, editable=False, help_text="How the secret begins, to recognise it."
+        max_length=PREFIX_LENGTH,
+        editable=False,
+        help_text="How the secret begins, to recognise it.",
     )
     secret_hash = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(
-        default=default_expiry, help_text="From then on it opens nothing."
+        default=get_default_expiry, help_text="From then on it opens nothing."
     )
     last_used_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="To the hour."
@@ -80,10 +82,10 @@ class AccessToken(models.Model):
         """Whether its time has not come; the user may still be switched off."""
         return self.expires_at > timezone.now()
 
-    def give_secret(self) -> str:
+    def generate_secret(self) -> str:
         """Draw a new secret and keep its hash. The caller alone ever sees the secret."""
         secret = SECRET_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
-        self.prefix = secret[:SHOWN_LENGTH]
+        self.prefix = secret[:PREFIX_LENGTH]
         self.secret_hash = hash_secret(secret)
         return secret
 
@@ -95,7 +97,7 @@ class AccessToken(models.Model):
 
 
 @cache
-def _find_live() -> str:
+def _find_live_sql() -> str:
     """The statement for a live token and its user: all columns of the one, then of the other."""
     token, user = AccessToken._meta, get_user_model()._meta
     columns = [f't."{field.column}"' for field in token.concrete_fields]
@@ -105,7 +107,7 @@ def _find_live() -> str:
         WHERE t.secret_hash = %s AND t.expires_at > clock_timestamp() AND u.is_active"""
 
 
-def _made_of(model: type[models.Model], values: tuple[Any, ...]) -> Any:
+def _build_instance(model: type[models.Model], values: tuple[Any, ...]) -> Any:
     names = [field.attname for field in model._meta.concrete_fields]
     return model.from_db(None, names, values)
 

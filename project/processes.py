@@ -14,18 +14,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
 
-STOP_TIMEOUT = 20.0
-FIRST_RESTART_DELAY = 1.0
+STOP_TIMEOUT_SECONDS = 20.0
+FIRST_RESTART_DELAY_SECONDS = 1.0
 """Seconds before a child that ended by itself is started again. Doubled with each failure."""
-MAX_RESTART_DELAY = 30.0
-HEALTHY_AFTER = 60.0
+MAX_RESTART_DELAY_SECONDS = 30.0
+HEALTHY_AFTER_SECONDS = 60.0
 """A child that ran for this many seconds counts as healthy: its failures are forgotten."""
 POLL_SECONDS = 0.2
 PR_SET_PDEATHSIG = 1
 
 
 @dataclass
-class Child:
+class ChildProcess:
     """A Python module that runs as a child process."""
 
     name: str
@@ -59,9 +59,11 @@ class Child:
     def schedule_restart(self) -> float:
         """Plan the next start after a failure and return the delay in seconds."""
         now = time.monotonic()
-        if now - self.started_at >= HEALTHY_AFTER:
+        if now - self.started_at >= HEALTHY_AFTER_SECONDS:
             self.failures = 0
-        delay = min(MAX_RESTART_DELAY, FIRST_RESTART_DELAY * 2.0 ** min(self.failures, 10))
+        delay = min(
+            MAX_RESTART_DELAY_SECONDS, FIRST_RESTART_DELAY_SECONDS * 2.0 ** min(self.failures, 10)
+        )
         self.failures += 1
         self.restart_at = now + delay
         return delay
@@ -86,12 +88,12 @@ class Child:
 class ProcessGroup:
     """Children in the order they were started. They are stopped in the reverse order."""
 
-    children: dict[str, Child] = field(default_factory=dict)
+    children: dict[str, ChildProcess] = field(default_factory=dict)
     stopping: bool = False
 
     def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start a Python module as a child."""
-        self.children[name] = Child(name, arguments, environment)
+        self.children[name] = ChildProcess(name, arguments, environment)
         self.children[name].start()
 
     def stop_on_signals(self) -> None:
@@ -126,8 +128,8 @@ class ProcessGroup:
                 child.start()
 
     def stop(self) -> None:
-        """Ask every child to finish its work; after `STOP_TIMEOUT` seconds, kill what is left."""
-        deadline = time.monotonic() + STOP_TIMEOUT
+        """Ask every child to finish its work; after `STOP_TIMEOUT_SECONDS`, kill what is left."""
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         children = list(reversed(self.children.values()))
         for child in children:
             child.terminate()

@@ -26,23 +26,23 @@ from granian.rsgi import (  # type: ignore[attr-defined]  # documented, but not 
     Scope,
 )
 
-from project.health import ALIVE
-from project.wsgi import application as django
+from project.health import HEALTHZ_BODY
+from project.wsgi import application as django_application
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 THREADS = int(os.environ.get("THREADS") or 2)
-BODY_TIMEOUT = float(os.environ.get("BODY_TIMEOUT") or 30)
-"""Seconds for a body to arrive, plus one for every `BYTES_PER_SECOND` that have arrived."""
-BYTES_PER_SECOND = 16 * 1024
-SEND_TIMEOUT = 60.0
+BODY_TIMEOUT_SECONDS = float(os.environ.get("BODY_TIMEOUT") or 30)
+"""Seconds for a body to arrive, plus one for every `MIN_BYTES_PER_SECOND` that have arrived."""
+MIN_BYTES_PER_SECOND = 16 * 1024
+SEND_TIMEOUT_SECONDS = 60.0
 """Seconds for a client to take one piece of a streamed response."""
-MAX_ANONYMOUS_BODY = 1024 * 1024
+MAX_ANONYMOUS_BODY_BYTES = 1024 * 1024
 """Bytes in the body of a request that brings neither a cookie nor an Authorization header."""
-MAX_DISCARDED = 256 * 1024 * 1024
+MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 """Bytes of a refused body that are read: a client that is cut off while it sends sees no answer."""
-IN_MEMORY = 256 * 1024
+MAX_BYTES_IN_MEMORY = 256 * 1024
 """Larger bodies are kept in a temporary file until a thread is free for them."""
 
 Headers = list[tuple[str, str]]
@@ -73,13 +73,13 @@ class Application:
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         """Answer one request."""
         if scope.path == "/healthz":  # needs no thread: true while all of them are busy
-            protocol.response_bytes(200, [("Content-Type", "application/json")], ALIVE)
+            protocol.response_bytes(200, [("Content-Type", "application/json")], HEALTHZ_BODY)
             return
         try:
             with await read_body(scope, protocol) as body:
                 response = await self._in_thread(call_django, scope, body)
         except BodyRefused as refusal:
-            refuse(protocol, refusal)
+            send_refusal(protocol, refusal)
             return
         except (BodyIncomplete, ProtocolClosed, ProtocolError):
             return  # the client has left
@@ -91,12 +91,12 @@ class Application:
     async def _in_thread(self, function: Any, *arguments: Any) -> Any:
         return await self.loop.run_in_executor(self.threads, function, *arguments)
 
-    async def _stream(self, protocol: HTTPProtocol, response: "Response") -> None:
+    async def _stream(self, protocol: HTTPProtocol, response: "DjangoResponse") -> None:
         """Send a response piece by piece. No thread waits for a client that takes them slowly."""
         try:
             transport = protocol.response_stream(response.status, response.headers)
             while (piece := await self._in_thread(next, response.pieces, None)) is not None:
-                async with asyncio.timeout(SEND_TIMEOUT):
+                async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                     await transport.send_bytes(piece)
         except (ProtocolClosed, ProtocolError, TimeoutError):
             pass  # the client has left, or does not read
@@ -104,7 +104,7 @@ class Application:
             await self._in_thread(response.close)
 
 
-class Response:
+class DjangoResponse:
     """What Django answered: whole (`content`), or as an iterator (`pieces`)."""
 
     status: int
@@ -134,14 +134,16 @@ class Response:
         self._result.close()
 
 
-def call_django(scope: Scope, body: IO[bytes]) -> Response:
+def call_django(scope: Scope, body: IO[bytes]) -> DjangoResponse:
     """Run Django's WSGI application on a request that has arrived whole."""
-    response = Response()
-    response.take(django(wsgi_environ(scope, body), cast("StartResponse", response.start)))
+    response = DjangoResponse()
+    response.take(
+        django_application(build_wsgi_environ(scope, body), cast("StartResponse", response.start))
+    )
     return response
 
 
-def wsgi_environ(scope: Scope, body: IO[bytes]) -> "WSGIEnvironment":
+def build_wsgi_environ(scope: Scope, body: IO[bytes]) -> "WSGIEnvironment":
     """Return the environment that PEP 3333 describes for a request."""
     length = body.seek(0, os.SEEK_END)
     body.seek(0)
@@ -184,24 +186,24 @@ async def read_body(scope: Scope, protocol: HTTPProtocol) -> IO[bytes]:
     Raises `BodyRefused` for one that is too large or too slow, and `BodyIncomplete` or granian's
     `ProtocolClosed` if the client leaves.
     """
-    body = SpooledTemporaryFile(IN_MEMORY)
+    body = SpooledTemporaryFile(MAX_BYTES_IN_MEMORY)
     headers = scope.headers
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return body
-    limit = largest_body(scope)
+    limit = get_max_body_bytes(scope)
     length = int(headers.get("content-length") or 0)
     if length > limit and "expect" in headers:
-        raise too_large(limit)  # a client that asks first has sent nothing yet
+        raise build_too_large_error(limit)  # a client that asks first has sent nothing yet
     size, now = 0, asyncio.get_running_loop().time
     started = now()
     try:
-        async with asyncio.timeout(BODY_TIMEOUT) as deadline:
+        async with asyncio.timeout(BODY_TIMEOUT_SECONDS) as deadline:
             async for piece in protocol:
                 size += len(piece)
-                deadline.reschedule(started + BODY_TIMEOUT + size / BYTES_PER_SECOND)
+                deadline.reschedule(started + BODY_TIMEOUT_SECONDS + size / MIN_BYTES_PER_SECOND)
                 if size <= limit:
                     body.write(piece)
-                elif size > MAX_DISCARDED:
+                elif size > MAX_DISCARDED_BYTES:
                     break
     except TimeoutError:
         body.close()
@@ -211,27 +213,27 @@ async def read_body(scope: Scope, protocol: HTTPProtocol) -> IO[bytes]:
         raise
     if size > limit:
         body.close()
-        raise too_large(limit)
+        raise build_too_large_error(limit)
     if size < length:  # Granian ends the iteration when the connection is closed
         body.close()
         raise BodyIncomplete
     return body
 
 
-def largest_body(scope: Scope) -> int:
+def get_max_body_bytes(scope: Scope) -> int:
     """Return how many bytes the body of this request may have."""
     largest: int = settings.MASTRA_MEMORY["MAX_BODY_BYTES"]
     if "authorization" in scope.headers or "cookie" in scope.headers:
         return largest
-    return min(largest, MAX_ANONYMOUS_BODY)
+    return min(largest, MAX_ANONYMOUS_BODY_BYTES)
 
 
-def too_large(limit: int) -> BodyRefused:
+def build_too_large_error(limit: int) -> BodyRefused:
     """Return the error for a body beyond the limit."""
     return BodyRefused(413, f"The request body is larger than {limit} bytes")
 
 
-def refuse(protocol: HTTPProtocol, refusal: BodyRefused) -> None:
+def send_refusal(protocol: HTTPProtocol, refusal: BodyRefused) -> None:
     """Answer in the API's form of errors. What the client still sends would not be understood."""
     headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
     headers.append(("Connection", "close"))

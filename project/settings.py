@@ -4,19 +4,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from project import embedded, env
+from project import embedded_postgres, env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(os.environ.get("MASTRA_VAR_DIR") or BASE_DIR / "var").resolve()
 
 # Development unless told otherwise: DJANGO_ENV=production and DEBUG=0 both mean production.
 PRODUCTION = env.is_production()
-DEBUG = env.flag("DEBUG", not PRODUCTION)
-SECRET_KEY = env.secret_key(VAR_DIR, production=PRODUCTION)
-ALLOWED_HOSTS = env.words(
+DEBUG = env.read_bool("DEBUG", not PRODUCTION)
+SECRET_KEY = env.read_secret_key(VAR_DIR, production=PRODUCTION)
+ALLOWED_HOSTS = env.read_list(
     "ALLOWED_HOSTS", () if PRODUCTION else ("localhost", "127.0.0.1", "[::1]")
 )
-CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = env.read_list("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "project",
@@ -36,13 +36,13 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "project.health.health_routes",
     "django.middleware.security.SecurityMiddleware",
-    "project.pages.PageFiles",
-    "project.pages.PageSession",
-    "project.pages.PageLanguage",
+    "project.middleware.PageWhiteNoiseMiddleware",
+    "project.middleware.PageSessionMiddleware",
+    "project.middleware.PageLocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "project.pages.PageLogin",
-    "project.pages.PageMessages",
+    "project.middleware.PageAuthenticationMiddleware",
+    "project.middleware.PageMessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -67,21 +67,22 @@ TEMPLATES: list[dict[str, Any]] = [
 # Database: the one named by DATABASE_URL, else a PostgreSQL of our own, started by the first
 # connection and stopped with the last process that used it.
 DATABASES: dict[str, Any] = {
-    "default": env.database("project.postgres") or embedded.database_settings(VAR_DIR)
+    "default": env.read_database_url("project.postgres")
+    or embedded_postgres.database_settings(VAR_DIR)
 }
 DATABASES["default"] |= {
-    "CONN_MAX_AGE": env.number("CONN_MAX_AGE", 600),
+    "CONN_MAX_AGE": env.read_int("CONN_MAX_AGE", 600),
     "CONN_HEALTH_CHECKS": True,
 }
 # Statements sent again and again are planned once a connection, for any values. A pooler that hands
 # connections around between statements cannot have that: PREPARED_STATEMENTS=0.
-if env.flag("PREPARED_STATEMENTS", True):
+if env.read_bool("PREPARED_STATEMENTS", True):
     _options = DATABASES["default"].setdefault("OPTIONS", {})
     _options["prepare_threshold"] = 3
     _options["options"] = f"{_options.get('options', '')} -c plan_cache_mode=force_generic_plan"
     # A session that starts with the limit of the API needs no statement to set it.
     if "STATEMENT_TIMEOUT" in os.environ:
-        _milliseconds = round(env.seconds("STATEMENT_TIMEOUT", 0) * 1000)
+        _milliseconds = round(env.read_seconds("STATEMENT_TIMEOUT", 0) * 1000)
         _options["options"] += f" -c statement_timeout={_milliseconds}"
 else:
     # Django's sign for a transaction pooler: nothing is set on a session.
@@ -125,13 +126,13 @@ MASTRA_MEMORY: dict[str, Any] = {
     },
     "MODEL": os.environ.get("MASTRA_MEMORY_MODEL") or "local/extractive",
     "EMBEDDER": os.environ.get("MASTRA_MEMORY_EMBEDDER") or "local/wordllama",
-    "MAX_BODY_BYTES": env.number("MASTRA_MEMORY_MAX_BODY_BYTES", 20 * 1024 * 1024),
-    "MAX_BODY_VALUES": env.number("MASTRA_MEMORY_MAX_BODY_VALUES", 1_000_000),
-    "MAX_PER_PAGE": env.number("MASTRA_MEMORY_MAX_PER_PAGE", 1000),
-    "STATEMENT_TIMEOUT_API": env.seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_API", 5.0),
-    "STATEMENT_TIMEOUT_ADMIN": env.seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_ADMIN", 15.0),
-    "STATEMENT_TIMEOUT_TASKS": env.seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_TASKS", 60.0),
-    "BROKER_TIMEOUT": env.seconds("CELERY_BROKER_TIMEOUT", 0.05),
+    "MAX_BODY_BYTES": env.read_int("MASTRA_MEMORY_MAX_BODY_BYTES", 20 * 1024 * 1024),
+    "MAX_BODY_VALUES": env.read_int("MASTRA_MEMORY_MAX_BODY_VALUES", 1_000_000),
+    "MAX_PER_PAGE": env.read_int("MASTRA_MEMORY_MAX_PER_PAGE", 1000),
+    "STATEMENT_TIMEOUT_API": env.read_seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_API", 5.0),
+    "STATEMENT_TIMEOUT_ADMIN": env.read_seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_ADMIN", 15.0),
+    "STATEMENT_TIMEOUT_TASKS": env.read_seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_TASKS", 60.0),
+    "BROKER_TIMEOUT": env.read_seconds("CELERY_BROKER_TIMEOUT", 0.05),
     "SEARCH_LANGUAGE": os.environ.get("MASTRA_MEMORY_SEARCH_LANGUAGE") or "english",
 }
 
@@ -145,7 +146,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_THROTTLE_CLASSES": ["project.throttling.ScopedUserThrottle"],
-    "DEFAULT_THROTTLE_RATES": {"scoped": env.rate("API_THROTTLE_RATE", "3000/min")},
+    "DEFAULT_THROTTLE_RATES": {"scoped": env.read_rate("API_THROTTLE_RATE", "3000/min")},
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
 SPECTACULAR_SETTINGS = {
@@ -167,7 +168,7 @@ CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or "filesystem://localho
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_TIMEOUT = env.seconds("CELERY_BROKER_TIMEOUT", 0.05)
+CELERY_BROKER_CONNECTION_TIMEOUT = env.read_seconds("CELERY_BROKER_TIMEOUT", 0.05)
 CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
@@ -198,12 +199,12 @@ else:
     }
 
 if PRODUCTION:
-    SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", True)
-    SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 3600)
-    SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("SECURE_HSTS_INCLUDE_SUBDOMAINS", True)
-    SECURE_HSTS_PRELOAD = env.flag("SECURE_HSTS_PRELOAD", True)
+    SECURE_SSL_REDIRECT = env.read_bool("SECURE_SSL_REDIRECT", True)
+    SECURE_HSTS_SECONDS = env.read_int("SECURE_HSTS_SECONDS", 3600)
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = env.read_bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", True)
+    SECURE_HSTS_PRELOAD = env.read_bool("SECURE_HSTS_PRELOAD", True)
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
-    if env.flag("TRUST_X_FORWARDED_PROTO", False):
+    if env.read_bool("TRUST_X_FORWARDED_PROTO", False):
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 LOGGING = {

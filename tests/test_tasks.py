@@ -22,8 +22,8 @@ REFUSING = "amqp://127.0.0.1:1//"
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was sent before, and the broker is not known to be down."""
-    monkeypatch.setattr(tasks, "_broker_back_at", 0.0)
-    monkeypatch.setattr(tasks, "_waiting", {})
+    monkeypatch.setattr(tasks, "_broker_retry_at", 0.0)
+    monkeypatch.setattr(tasks, "_scheduled_until", {})
 
 
 class Sender:
@@ -67,7 +67,7 @@ def test_enqueue__what_follows_at_once_needs_no_task_of_its_own() -> None:
     for number in (1, 2, 1, 1, 2):
         tasks.enqueue(sender.task, number)
     assert sender.sent() == [(1,), (2,)]
-    time.sleep(tasks.COALESCE)
+    time.sleep(tasks.COALESCE_SECONDS)
     tasks.enqueue(sender.task, 1)
     assert sender.sent() == [(1,)]
 
@@ -106,7 +106,7 @@ def test_enqueue__a_broker_that_is_down_is_logged_and_left_alone_for_a_while(
         assert time.monotonic() - start < 0.1
         assert first < 1.0
         assert [r.levelname for r in caplog.records if r.name == tasks.__name__] == ["WARNING"]
-        monkeypatch.setattr(tasks, "_broker_back_at", 0.0)
+        monkeypatch.setattr(tasks, "_broker_retry_at", 0.0)
         tasks.enqueue(sender.task, 200)
         assert len([r for r in caplog.records if r.name == tasks.__name__]) == 2
 
@@ -136,7 +136,7 @@ def test_embed_pending__what_is_left_is_enqueued_again(monkeypatch: pytest.Monke
     memory.save_messages([a_message(make_thread("alice", "t"), "m")])
     sent: list[Any] = []
     monkeypatch.setattr(tasks, "enqueue", lambda task, *args: sent.append(task))
-    monkeypatch.setattr(tasks, "EMBEDDING_SECONDS", -1)
+    monkeypatch.setattr(tasks, "EMBED_TASK_SECONDS", -1)
     with FakeEmbedder():
         assert tasks.embed_pending() == 0
     assert sent == [tasks.embed_pending]

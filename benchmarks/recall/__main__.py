@@ -73,10 +73,10 @@ def _create_tables() -> None:
 def _stop_database(var_dir: Path) -> None:
     from django.db import connection
 
-    from project import embedded
+    from project import embedded_postgres
 
     connection.close()
-    embedded.release(var_dir)
+    embedded_postgres.release(var_dir)
 
 
 def _measure(parts: list[str], var_dir: Path, scratch: Path) -> Results:

@@ -62,7 +62,7 @@ def _record(options: MemoryOptions, head: ThreadState) -> ObservationalRecord | 
 def _working_memory(options: MemoryOptions, head: ThreadState) -> str:
     if not options.working_memory.enabled:
         return ""
-    return working_memory.system_text(
+    return working_memory.build_system_text(
         options.working_memory, head.working_memory, read_only=options.read_only
     )
 

@@ -198,4 +198,6 @@ def _record_usage(model: str, stored: Sequence[MessageVectors]) -> None:
         if one.tokens:
             spent[one.claimed.thread_id] = spent.get(one.claimed.thread_id, 0) + one.tokens
     for thread_id, tokens in spent.items():
-        usage.record(ModelUsage.Purpose.EMBEDDING, model, input_tokens=tokens, thread_id=thread_id)
+        usage.record_usage(
+            ModelUsage.Purpose.EMBEDDING, model, input_tokens=tokens, thread_id=thread_id
+        )

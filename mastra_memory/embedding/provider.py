@@ -10,7 +10,7 @@ from pydantic_ai.providers import Provider
 
 from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
-from mastra_memory.llm.provider import may_heal, provider_of
+from mastra_memory.llm.provider import build_provider, is_retryable
 
 
 def create_embedder(name: str) -> "ProviderEmbedder":
@@ -36,14 +36,14 @@ class ProviderEmbedder:
         except TimeoutError as error:
             raise ProviderUnavailable(f"{self.name} gave no answer in {timeout} s") from error
         except theirs.ModelAPIError as error:
-            kind = ProviderUnavailable if may_heal(error) else ProviderRefused
+            kind = ProviderUnavailable if is_retryable(error) else ProviderRefused
             raise kind(f"{self.name}: {error.message}") from error
         except (theirs.UserError, ImportError, ValueError, TypeError) as error:
             raise ProviderRefused(f"{self.name}: {error}") from error
         return Embeddings(result.embeddings, result.usage.input_tokens)
 
     async def _ask(self, texts: Sequence[str], query: bool, timeout: float) -> EmbeddingResult:
-        kind, provider = provider_of(self.name)
+        kind, provider = build_provider(self.name)
         async with asyncio.timeout(timeout), provider:
             return await self._model(kind, provider).embed(
                 list(texts), input_type="query" if query else "document"

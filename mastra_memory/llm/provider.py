@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.module_loading import import_string
 from pydantic_ai import Agent, StructuredDict
-from pydantic_ai import exceptions as theirs
+from pydantic_ai import exceptions as model_errors
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
@@ -17,74 +17,87 @@ from pydantic_ai.settings import ModelSettings
 
 from mastra_memory import conf
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
-from mastra_memory.llm.text_models import Reply, Request
+from mastra_memory.llm.text_models import TextReply, TextRequest
 
 # Mastra's names for providers, where pydantic-ai has another.
-_NAMES = {
+_PROVIDER_NAMES = {
     "amazon-bedrock": "bedrock",
     "fireworks-ai": "fireworks",
     "github-models": "github",
     "google-vertex": "google-cloud",
     "togetherai": "together",
 }
-_MAY_HEAL = (
-    theirs.ModelRateLimitError,
-    theirs.ModelUnavailableError,
-    theirs.ModelServerError,
-    theirs.ModelConnectionError,
-    theirs.ModelRequestTimeout,
+_RETRYABLE_ERRORS = (
+    model_errors.ModelRateLimitError,
+    model_errors.ModelUnavailableError,
+    model_errors.ModelServerError,
+    model_errors.ModelConnectionError,
+    model_errors.ModelRequestTimeout,
 )
-_WILL_NOT_HEAL = (theirs.ModelQuotaExceededError, theirs.ModelRequestRejectedError)
-_PASSING = frozenset({408, 409, 425, 429})
+_PERMANENT_ERRORS = (model_errors.ModelQuotaExceededError, model_errors.ModelRequestRejectedError)
+_REFUSALS = (
+    model_errors.UserError,
+    model_errors.AgentRunError,
+    ImportError,
+    ValueError,
+    TypeError,
+)
+_RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
 # Named, not imported: the library `openai` may be absent where another provider is used.
-_COMPATIBLE = "pydantic_ai.providers.openai_compatible.OpenAICompatibleProvider"
+_COMPATIBLE_PROVIDER = "pydantic_ai.providers.openai_compatible.OpenAICompatibleProvider"
 MILLION = 1_000_000
 
 
-def answer(request: Request) -> Reply:
+def generate(request: TextRequest) -> TextReply:
     """Ask the provider's model. Raises `ProviderUnavailable` and `ProviderRefused`."""
     name = request.model or conf.app_settings().MODEL
     try:
-        return asyncio.run(_answer(name, request))
+        return asyncio.run(_generate(name, request))
     except TimeoutError as error:
         raise ProviderUnavailable(f"{name} gave no answer in time") from error
-    except theirs.ModelAPIError as error:
-        kind = ProviderUnavailable if may_heal(error) else ProviderRefused
+    except model_errors.ModelAPIError as error:
+        kind = ProviderUnavailable if is_retryable(error) else ProviderRefused
         raise kind(f"{name}: {error.message}") from error
-    except (theirs.UserError, theirs.AgentRunError, ImportError, ValueError, TypeError) as error:
+    except (
+        model_errors.UserError,
+        model_errors.AgentRunError,
+        ImportError,
+        ValueError,
+        TypeError,
+    ) as error:
         raise ProviderRefused(f"{name}: {error}") from error
 
 
-def may_heal(error: theirs.ModelAPIError) -> bool:
+def is_retryable(error: model_errors.ModelAPIError) -> bool:
     """Whether the same call may succeed a little later."""
-    if isinstance(error, _WILL_NOT_HEAL):
+    if isinstance(error, _PERMANENT_ERRORS):
         return False
-    if isinstance(error, theirs.ModelHTTPError):
-        return error.status_code in _PASSING or error.status_code >= 500
-    return isinstance(error, _MAY_HEAL)
+    if isinstance(error, model_errors.ModelHTTPError):
+        return error.status_code in _RETRYABLE_STATUSES or error.status_code >= 500
+    return isinstance(error, _RETRYABLE_ERRORS)
 
 
-async def _answer(name: str, request: Request) -> Reply:
+async def _generate(name: str, request: TextRequest) -> TextReply:
     seconds = conf.app_settings().MODEL_TIMEOUT
     settings = ModelSettings(timeout=seconds, max_retries=request.retries)
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
-    model = _model(name)
-    agent = Agent(model, instructions=request.instructions, output_type=_output(request))
+    model = _build_model(name)
+    agent = Agent(model, instructions=request.instructions, output_type=_build_output_type(request))
     async with asyncio.timeout(seconds * (1 + request.retries)), model:
         result = await agent.run(request.prompt, model_settings=settings)
     used = result.usage
     is_text = request.output is None
-    return Reply(
+    return TextReply(
         text=result.output if is_text else "",
         value=None if is_text else result.output,
         input_tokens=used.input_tokens,
         output_tokens=used.output_tokens,
-        cost=_cost(name, result.new_messages()),
+        cost=_compute_cost(name, result.new_messages()),
     )
 
 
-def _output(request: Request) -> Any:
+def _build_output_type(request: TextRequest) -> Any:
     if request.output is None:
         return str
     if isinstance(request.output, Mapping):
@@ -92,42 +105,42 @@ def _output(request: Request) -> Any:
     return request.output
 
 
-def _model(name: str) -> Model:
-    kind, provider = provider_of(name)
-    if kind == "openai" and "base_url" in _given(name.partition("/")[0]):
+def _build_model(name: str) -> Model:
+    kind, provider = build_provider(name)
+    if kind == "openai" and "base_url" in _get_provider_settings(name.partition("/")[0]):
         kind = "openai-chat"  # what most servers behind a URL of one's own speak
     return infer_model(f"{kind}:{name.partition('/')[2]}", provider_factory=lambda _: provider)
 
 
-def provider_of(name: str) -> tuple[str, Provider[Any]]:
+def build_provider(name: str) -> tuple[str, Provider[Any]]:
     """pydantic-ai's word for the provider of `provider/model`, and the provider.
 
     It has a client of its own: each call has its own event loop, and closes both.
     """
     given_name = name.partition("/")[0]
-    given = _given(given_name)
-    known_name = _NAMES.get(given_name, given_name)
+    given = _get_provider_settings(given_name)
+    known_name = _PROVIDER_NAMES.get(given_name, given_name)
     try:
         kind = infer_provider_class(known_name)
     except ValueError:
-        return "openai-chat", _compatible(known_name, given)
+        return "openai-chat", _build_compatible_provider(known_name, given)
     if "base_url" in given and "base_url" not in signature(kind).parameters:
-        return "openai-chat", _compatible(known_name, given)  # another server in its place
+        return "openai-chat", _build_compatible_provider(known_name, given)  # another server
     provider: Provider[Any] = kind(**given)
     return known_name, provider
 
 
-def _compatible(provider_name: str, given: Mapping[str, str]) -> Provider[Any]:
+def _build_compatible_provider(provider_name: str, given: Mapping[str, str]) -> Provider[Any]:
     if "base_url" not in given:
         raise ProviderRefused(
             f"Nobody knows a provider {provider_name}. For one that speaks the OpenAI protocol, "
             f"put its base_url into the setting PROVIDERS"
         )
-    provider: Provider[Any] = import_string(_COMPATIBLE)(provider_name, **given)
+    provider: Provider[Any] = import_string(_COMPATIBLE_PROVIDER)(provider_name, **given)
     return provider
 
 
-def _given(provider_name: str) -> dict[str, str]:
+def _get_provider_settings(provider_name: str) -> dict[str, str]:
     """Address and key of a provider from the settings, else the environment."""
     given = dict(conf.app_settings().PROVIDERS.get(provider_name, {}))
     prefix = provider_name.upper().replace("-", "_")
@@ -138,19 +151,19 @@ def _given(provider_name: str) -> dict[str, str]:
     return given
 
 
-def _cost(name: str, messages: list[ModelMessage]) -> Decimal | None:
+def _compute_cost(name: str, messages: list[ModelMessage]) -> Decimal | None:
     """The price of all answers, by the settings or the public list; None if one is unknown."""
     answers = [message for message in messages if isinstance(message, ModelResponse)]
     price = conf.app_settings().PRICES.get(name)
     if price is not None:
-        return sum((_by_settings(price, one) for one in answers), Decimal(0))
+        return sum((_compute_price(price, one) for one in answers), Decimal(0))
     try:
         return sum((one.cost().total_price for one in answers), Decimal(0))
     except (LookupError, ValueError, AssertionError):
         return None
 
 
-def _by_settings(price: Mapping[str, float], one: ModelResponse) -> Decimal:
+def _compute_price(price: Mapping[str, float], one: ModelResponse) -> Decimal:
     paid_in = Decimal(str(price.get("input", 0))) * one.usage.input_tokens
     paid_out = Decimal(str(price.get("output", 0))) * one.usage.output_tokens
     return (paid_in + paid_out) / MILLION

@@ -17,7 +17,7 @@ Purpose = ModelUsage.Purpose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class TextRequest:
     """One question to a model."""
 
     purpose: Purpose
@@ -34,37 +34,39 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class TextReply:
     """What the model answered."""
 
     text: str = ""
     value: Any = None
-    """The answer as `Request.output` wants it."""
+    """The answer as `TextRequest.output` asks for."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal | None = None
     """US dollars; None when nobody knows the price."""
 
 
-TextModel = Callable[[Request], Reply]
+TextModel = Callable[[TextRequest], TextReply]
 """What answers requests. Raises `ProviderUnavailable` and `ProviderRefused`, nothing else."""
 
 # Each is imported when first asked: a process that asks no model loads no model's library.
-_LOCAL = {"local/extractive": "mastra_memory.llm.extractive.answer"}
-_REMOTE = "mastra_memory.llm.provider.answer"
+_LOCAL_MODELS = {"local/extractive": "mastra_memory.llm.extractive.generate"}
+_PROVIDER_MODEL = "mastra_memory.llm.provider.generate"
 
-_stand_ins: list[TextModel] = []
+_overrides: list[TextModel] = []
 
 
-def ask(request: Request, *, thread_id: str | None = None, resource_id: str | None = None) -> Reply:
+def generate(
+    request: TextRequest, *, thread_id: str | None = None, resource_id: str | None = None
+) -> TextReply:
     """The model's answer; tokens and cost are recorded for the thread, else for the resource.
 
     A call takes seconds: never ask inside a transaction. Raises `ProviderUnavailable` for what
     may heal by itself, `ProviderRefused` for what will not, `InvalidInput` for a faulty name.
     """
     name = request.model or conf.app_settings().MODEL
-    reply = _model(name)(request)
-    usage.record(
+    reply = _find_model(name)(request)
+    usage.record_usage(
         request.purpose,
         name,
         input_tokens=reply.input_tokens,
@@ -76,22 +78,22 @@ def ask(request: Request, *, thread_id: str | None = None, resource_id: str | No
     return reply
 
 
-def _model(name: str) -> TextModel:
-    if _stand_ins:
-        return _stand_ins[-1]
+def _find_model(name: str) -> TextModel:
+    if _overrides:
+        return _overrides[-1]
     if "/" not in name.strip("/"):
         raise InvalidInput(f"A model is named provider/model, not {name!r}")
-    if name.startswith("local/") and name not in _LOCAL:
-        raise InvalidInput(f"There is no model {name}; there is {', '.join(_LOCAL)}")
-    answer: TextModel = import_string(_LOCAL.get(name, _REMOTE))
+    if name.startswith("local/") and name not in _LOCAL_MODELS:
+        raise InvalidInput(f"There is no model {name}; there is {', '.join(_LOCAL_MODELS)}")
+    answer: TextModel = import_string(_LOCAL_MODELS.get(name, _PROVIDER_MODEL))
     return answer
 
 
 @contextmanager
-def use(model: TextModel) -> Iterator[None]:
+def override_model(model: TextModel) -> Iterator[None]:
     """Have `model` answer everything in this process meanwhile, whatever name is asked."""
-    _stand_ins.append(model)
+    _overrides.append(model)
     try:
         yield
     finally:
-        _stand_ins.remove(model)
+        _overrides.remove(model)

@@ -5,7 +5,7 @@ import unicodedata
 
 from mastra_memory.content import truncation
 
-LENGTH = 80
+MAX_LENGTH = 80
 
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning)\b[^>]*>.*?(?:</\1>|\Z)", re.I | re.S)
 _STRAY = re.compile(r"^.*</(?:think|thinking|reasoning)>", re.I | re.S)
@@ -24,30 +24,30 @@ _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "»«", "「」", "
 def clean_title(answer: str) -> str:
     """The title in a model's answer: no thoughts, quotes, prefixes or line breaks, not too long."""
     text = _STRAY.sub("", _THOUGHTS.sub("", answer))
-    lines = [line for line in map(_seen, text.splitlines()) if _says_something(line)]
+    lines = [line for line in map(_drop_invisible, text.splitlines()) if _has_content(line)]
     if len(lines) > 1 and (lines[0].endswith(":") or lines[0].strip("#* ").lower() == "title"):
         lines = lines[1:]
     title = re.sub(r"\s+", " ", lines[0]) if lines else ""
-    while (bare := _bare(title)) != title:
+    while (bare := _strip_decoration(title)) != title:
         title = bare
     title = title.rstrip(" .。") if not title.endswith("..") else title
-    return shortened(title[:1].upper() + title[1:], LENGTH)
+    return truncate(title[:1].upper() + title[1:], MAX_LENGTH)
 
 
-def _seen(line: str) -> str:
+def _drop_invisible(line: str) -> str:
     """The line without characters that nobody sees or that turn the direction of others."""
     kept = (c for c in line if c in "\t\u200c\u200d" or unicodedata.category(c) not in ("Cc", "Cf"))
     return "".join(kept).strip()
 
 
-def _says_something(line: str) -> bool:
+def _has_content(line: str) -> bool:
     """Whether a line has a letter, a digit or a picture, and does not just fence the others."""
     return not line.startswith("```") and any(
         unicodedata.category(c)[0] in "LN" or unicodedata.category(c) == "So" for c in line
     )
 
 
-def _bare(title: str) -> str:
+def _strip_decoration(title: str) -> str:
     title = _PREFIX.sub("", _MARKDOWN.sub(r"\2", title)).strip()
     for pair in _QUOTES:
         opening, closing = pair[0], pair[1]
@@ -58,7 +58,7 @@ def _bare(title: str) -> str:
     return title
 
 
-def shortened(text: str, limit: int) -> str:
+def truncate(text: str, limit: int) -> str:
     """Return the text, cut between words or else between characters to at most `limit`."""
     if len(text) <= limit:
         return text

@@ -6,7 +6,7 @@ from mastra_memory.db import json_text, sql
 from mastra_memory.models import ModelUsage
 
 
-def record(
+def record_usage(
     purpose: ModelUsage.Purpose,
     model: str,
     *,

@@ -78,6 +78,6 @@ class MemoryBase:
         self, resource_id: str, metadata: Mapping[str, object] | None
     ) -> None:
         """Store the `workingMemory` of a thread's metadata for the resource too."""
-        content, _ = working_memory.taken_out(metadata)
+        content, _ = working_memory.pop_from_metadata(metadata)
         if content and self._has_resource_working_memory():
             working_memory.save_for_resource(resource_id, content, source="api")

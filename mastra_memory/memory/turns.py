@@ -12,7 +12,7 @@ from mastra_memory.context import Context, turn_tool_calls, turns
 from mastra_memory.context.turns import MessageInput, MessageRow, Turn
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.llm import summaries
-from mastra_memory.llm.summaries import Summary
+from mastra_memory.llm.summaries import ConversationSummary
 from mastra_memory.memory.base import OptionOverrides, make_async
 from mastra_memory.memory.saving import MessageSaving
 from mastra_memory.recall import recent
@@ -195,7 +195,7 @@ class TurnMethods(MessageSaving):
         model: str | None = None,
         instructions: str = "",
         extract: ExtractionSchema | None = None,
-    ) -> Summary:
+    ) -> ConversationSummary:
         """Summarize a thread with a text model. Nothing is stored.
 
         Args:
@@ -223,7 +223,7 @@ class TurnMethods(MessageSaving):
             recent.iterate_newest(thread.id, page_size=SUMMARY_PAGE_SIZE), last_messages
         )
         return summaries.summarize(
-            summaries.fitting(newest, max_input_tokens),
+            summaries.select_newest_messages(newest, max_input_tokens),
             model=model,
             instructions=instructions,
             extract=extract,
@@ -239,7 +239,7 @@ class TurnMethods(MessageSaving):
         model: str | None = None,
         instructions: str = "",
         extract: ExtractionSchema | None = None,
-    ) -> Summary:
+    ) -> ConversationSummary:
         """Summarize these messages with a text model. Nothing is read or stored.
 
         Args:

@@ -52,7 +52,7 @@ class WorkingMemoryMethods(MemoryBase):
         *,
         resource_id: str | None = None,
         options: OptionOverrides | None = None,
-        mode: working_memory.Mode = "replace",
+        mode: working_memory.UpdateMode = "replace",
         source: str = "python",
         author_id: UserId | None = None,
     ) -> int:
@@ -76,7 +76,7 @@ class WorkingMemoryMethods(MemoryBase):
         merged = self._get_working_memory_options(options)
         with transaction.atomic():  # Locks the thread, so that it cannot be deleted meanwhile.
             owner = self._get_working_memory_owner(merged, thread_id, resource_id, touch=True)
-            return working_memory.change(
+            return working_memory.update_content(
                 owner, content, merged, mode=mode, source=source, author_id=author_id
             )
 
@@ -85,7 +85,7 @@ class WorkingMemoryMethods(MemoryBase):
     ) -> working_memory.Template | None:
         """Return the template of an empty working memory, or None if the feature is off."""
         merged = self.options.merged(options).working_memory
-        return working_memory.template_of(merged) if merged.enabled else None
+        return working_memory.build_template(merged) if merged.enabled else None
 
     def get_system_message(
         self,
@@ -112,7 +112,7 @@ class WorkingMemoryMethods(MemoryBase):
         if not merged.working_memory.enabled:
             return None
         content = self.get_working_memory(thread_id, resource_id=resource_id, options=options)
-        return working_memory.system_text(
+        return working_memory.build_system_text(
             merged.working_memory, content, read_only=merged.read_only
         )
 
@@ -156,7 +156,7 @@ class WorkingMemoryMethods(MemoryBase):
         def read() -> str | None:
             return self.get_working_memory(thread_id, resource_id=resource_id, options=options)
 
-        return working_memory.tool_of(memory_options, write=write, read=read)
+        return working_memory.build_tool(memory_options, write=write, read=read)
 
     def list_working_memory_revisions(
         self,
@@ -213,7 +213,7 @@ class WorkingMemoryMethods(MemoryBase):
         owner = self._get_working_memory_owner(
             self._get_working_memory_options(options), thread_id, resource_id
         )
-        return working_memory.restore(owner, version, source=source, author_id=author_id)
+        return working_memory.restore_revision(owner, version, source=source, author_id=author_id)
 
     def _get_working_memory_options(self, options: OptionOverrides | None) -> WorkingMemoryOptions:
         merged = self.options.merged(options).working_memory
@@ -228,12 +228,12 @@ class WorkingMemoryMethods(MemoryBase):
         resource_id: str | None,
         *,
         touch: bool = False,
-    ) -> working_memory.Place:
+    ) -> working_memory.Owner:
         """Return the thread or resource that owns the text; `touch` locks the thread."""
         if options.scope != Scope.THREAD:
-            return working_memory.Place(resource_id or self._get_resource_id(thread_id))
+            return working_memory.Owner(resource_id or self._get_resource_id(thread_id))
         thread = threads.touch_thread(thread_id) if touch else threads.find_thread(thread_id)
-        return working_memory.Place(thread.resource_id if thread else "", thread_id)
+        return working_memory.Owner(thread.resource_id if thread else "", thread_id)
 
     def _get_resource_id(self, thread_id: str) -> str:
         thread = threads.find_thread(thread_id)

@@ -19,17 +19,17 @@ from mastra_memory.options import merge_options
 _RANGE = re.compile(r'range="([^":]+):([^":]+)"')
 
 
-def records_of(
+def list_records(
     scope: str, *, thread_id: str | None, resource_id: str | None
 ) -> QuerySet[ObservationalRecord]:
     """All generations of a thread, or in resource scope of a resource."""
-    records = _with_chunks(ObservationalRecord.objects.all())
+    records = _prefetch_chunks(ObservationalRecord.objects.all())
     if scope == Scope.THREAD:
         return records.about_thread(thread_id) if thread_id else records.none()
     return records.about_resource(resource_id) if resource_id else records.none()
 
 
-def _with_chunks(records: ObservationalRecordQuerySet) -> ObservationalRecordQuerySet:
+def _prefetch_chunks(records: ObservationalRecordQuerySet) -> ObservationalRecordQuerySet:
     in_order = ObservationChunk.objects.order_by("position")
     return records.prefetch_related(Prefetch("chunks", in_order))
 
@@ -38,7 +38,7 @@ def find_head(
     scope: str, *, thread_id: str | None, resource_id: str | None
 ) -> ObservationalRecord | None:
     """The newest generation, None when nothing was ever observed."""
-    records = records_of(scope, thread_id=thread_id, resource_id=resource_id)
+    records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
     return records.order_by("-generation_count").first()
 
 
@@ -53,7 +53,7 @@ def list_history(
     end: datetime | None = None,
 ) -> list[ObservationalRecord]:
     """Generations newest first, the head included; `start` and `end` are inclusive."""
-    records = records_of(scope, thread_id=thread_id, resource_id=resource_id)
+    records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
     if start is not None:
         records = records.filter(created_at__gte=start)
     if end is not None:
@@ -79,7 +79,7 @@ def override_config(
 ) -> ObservationalRecord:
     """Merge `config` into the head's overrides. Raises `InvalidInput` without a head."""
     with transaction.atomic():
-        records = records_of(scope, thread_id=thread_id, resource_id=resource_id)
+        records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
         head = records.order_by("-generation_count").select_for_update().first()
         if head is None:
             raise InvalidInput("There is no observational memory record to configure")
@@ -103,7 +103,7 @@ def clone_head(
     The thread's own record wins over its resource's. A resource's record is shared within the
     resource, so it is copied only to another one, and not over a record that is there already.
     """
-    head = _head_about(source_id, source_resource_id)
+    head = _find_head_to_clone(source_id, source_resource_id)
     moved = clone_resource_id != source_resource_id
     if head is None or (head.scope == Scope.RESOURCE and not moved):
         return None
@@ -112,30 +112,32 @@ def clone_head(
     ):
         return None
     chunks = list(head.chunks.all())
-    _become_copy(head, clone_id, clone_resource_id)
+    _reset_as_copy(head, clone_id, clone_resource_id)
     if head.observed_message_ids is not None:
-        head.observed_message_ids = _mapped(head.observed_message_ids, message_id_map)
+        head.observed_message_ids = _map_ids(head.observed_message_ids, message_id_map)
     for name in ("active_observations", "buffered_reflection"):
         text = getattr(head, name)
-        setattr(head, name, _retold(text, source_id, clone_id, moved, message_id_map))
+        setattr(head, name, _rewrite_references(text, source_id, clone_id, moved, message_id_map))
     head.save(force_insert=True)
     for chunk in chunks:
         chunk.id, chunk.record = f"ombuf-{new_id()}", head
-        chunk.message_ids = _mapped(chunk.message_ids, message_id_map)
-        chunk.observations = _retold(chunk.observations, source_id, clone_id, moved, message_id_map)
+        chunk.message_ids = _map_ids(chunk.message_ids, message_id_map)
+        chunk.observations = _rewrite_references(
+            chunk.observations, source_id, clone_id, moved, message_id_map
+        )
     ObservationChunk.objects.bulk_create(chunks)
     return head
 
 
-def _head_about(thread_id: str, resource_id: str) -> ObservationalRecord | None:
+def _find_head_to_clone(thread_id: str, resource_id: str) -> ObservationalRecord | None:
     """The thread's head, else the resource's, in one query."""
     about_thread = ObservationalRecord.objects.about_thread(thread_id)
     about_resource = ObservationalRecord.objects.about_resource(resource_id)
     both = (about_thread | about_resource).order_by("-scope", "-generation_count")
-    return _with_chunks(both).first()
+    return _prefetch_chunks(both).first()
 
 
-def _become_copy(record: ObservationalRecord, clone_id: str, resource_id: str) -> None:
+def _reset_as_copy(record: ObservationalRecord, clone_id: str, resource_id: str) -> None:
     record.id, record.resource_id = new_id(), resource_id
     record.thread_id = clone_id if record.scope == Scope.THREAD else None
     record.created_at = record.updated_at = times.now()
@@ -143,11 +145,11 @@ def _become_copy(record: ObservationalRecord, clone_id: str, resource_id: str) -
     record.buffering_observation_until = record.buffering_reflection_until = None
 
 
-def _mapped(ids: list[str], message_id_map: Mapping[str, str]) -> list[str]:
+def _map_ids(ids: list[str], message_id_map: Mapping[str, str]) -> list[str]:
     return [message_id_map[known] for known in ids if known in message_id_map]
 
 
-def _retold(
+def _rewrite_references(
     text: str, source_id: str, clone_id: str, moved: bool, message_id_map: Mapping[str, str]
 ) -> str:
     """The text with ranges of messages, and on a move the thread's tag, naming the clone's."""

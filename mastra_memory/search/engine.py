@@ -173,7 +173,7 @@ def _catch_up(search: SearchRequest, kind: SearchType) -> bool:
 
 def _record_usage(model: str, made: Embeddings, search: SearchRequest) -> None:
     if made.tokens and search.catch_up:
-        usage.record(
+        usage.record_usage(
             ModelUsage.Purpose.EMBEDDING,
             model,
             input_tokens=made.tokens,

@@ -125,7 +125,7 @@ def create_thread(
     thread_id = check_id(thread_id, "threadId") if thread_id else new_id()
     resource_id = check_id(resource_id, "resourceId")
     title = limits.check_title(title)
-    memory, kept = working_memory.taken_out(metadata)
+    memory, kept = working_memory.pop_from_metadata(metadata)
     with transaction.atomic():
         made = sql.fetch_one(
             f"""INSERT INTO mastra_memory_thread AS t
@@ -161,7 +161,7 @@ def save_thread(
     """
     thread_id, resource_id = check_id(thread_id, "id"), check_id(resource_id, "resourceId")
     title = limits.check_title(title)
-    memory, kept = working_memory.taken_out(metadata)
+    memory, kept = working_memory.pop_from_metadata(metadata)
     new = [title, _source_of(title), _json_or_none(kept)]
     with transaction.atomic():
         saved = sql.execute(
@@ -197,7 +197,7 @@ def update_thread(
     `ThreadNotFound`.
     """
     thread_id = json_text.clean_text(thread_id)
-    memory, kept = working_memory.taken_out(metadata)
+    memory, kept = working_memory.pop_from_metadata(metadata)
     changes = [f"updated_at = {NEXT_UPDATED_AT}"]
     params: list[Any] = []
     if title is not None:

@@ -1,39 +1,39 @@
 """Working memory: the text kept for a thread or a resource, with every text it was before."""
 
-from mastra_memory.working_memory.prompts import system_text
-from mastra_memory.working_memory.revisions import list_revisions, restore
-from mastra_memory.working_memory.schema import empty_value
+from mastra_memory.working_memory.prompts import build_system_text
+from mastra_memory.working_memory.revisions import list_revisions, restore_revision
+from mastra_memory.working_memory.schema import build_empty_value
 from mastra_memory.working_memory.storage import (
-    KEY,
-    Place,
+    METADATA_KEY,
+    Owner,
     find_content,
     find_for_resource,
     find_for_thread,
+    pop_from_metadata,
     save_for_resource,
     save_for_thread,
-    taken_out,
 )
-from mastra_memory.working_memory.template import Template, template_of
-from mastra_memory.working_memory.tool import MemoryTool, tool_of
-from mastra_memory.working_memory.updates import Mode, change
+from mastra_memory.working_memory.template import Template, build_template
+from mastra_memory.working_memory.tool import MemoryTool, build_tool
+from mastra_memory.working_memory.updates import UpdateMode, update_content
 
 __all__ = [
-    "KEY",
+    "METADATA_KEY",
     "MemoryTool",
-    "Mode",
-    "Place",
+    "UpdateMode",
+    "Owner",
     "Template",
-    "change",
-    "empty_value",
+    "update_content",
+    "build_empty_value",
     "find_content",
     "find_for_resource",
     "find_for_thread",
     "list_revisions",
-    "restore",
+    "restore_revision",
     "save_for_resource",
     "save_for_thread",
-    "system_text",
-    "taken_out",
-    "template_of",
-    "tool_of",
+    "build_system_text",
+    "pop_from_metadata",
+    "build_template",
+    "build_tool",
 ]

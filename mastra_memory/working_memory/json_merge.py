@@ -7,7 +7,7 @@ from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse_object(text: str) -> dict[str, Any]:
     """Stored working memory as an object; what is no JSON object counts as empty."""
     if not text.strip():
         return {}
@@ -18,7 +18,7 @@ def parsed(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def merged(stored: Mapping[str, Any], update: Any) -> dict[str, Any]:
+def merge_objects(stored: Mapping[str, Any], update: Any) -> dict[str, Any]:
     """`update` over `stored`, at every level; an update that is no object changes nothing."""
     result = dict(stored)
     if not isinstance(update, Mapping):
@@ -28,7 +28,7 @@ def merged(stored: Mapping[str, Any], update: Any) -> dict[str, Any]:
             result.pop(key, None)
         elif isinstance(value, Mapping):
             old = result.get(key)
-            result[key] = merged(old if isinstance(old, Mapping) else {}, value)
+            result[key] = merge_objects(old if isinstance(old, Mapping) else {}, value)
         else:
             result[key] = value
     return result

@@ -25,7 +25,7 @@ PARAMETERS: dict[str, Any] = {
 }
 
 
-def updated(current: str, template: str, arguments: Mapping[str, Any]) -> str:
+def apply_patch(current: str, template: str, arguments: Mapping[str, Any]) -> str:
     """The text with the new piece in it. Raises `InvalidInput` for what must not happen.
 
     A piece that is to be replaced and is not there is added on a line of its own. The template is

@@ -7,42 +7,42 @@ from mastra_memory.db.users import get_usernames
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.types import Revision, RevisionPage
 from mastra_memory.working_memory import storage
-from mastra_memory.working_memory.storage import Place
+from mastra_memory.working_memory.storage import Owner
 
-_FROM = """FROM mastra_memory_workingmemory w
+_FROM_SQL = """FROM mastra_memory_workingmemory w
     JOIN mastra_memory_workingmemoryrevision r ON r.working_memory_id = w.id"""
 
 
-def list_revisions(place: Place, *, page: int = 0, per_page: int = 20) -> RevisionPage:
+def list_revisions(place: Owner, *, page: int = 0, per_page: int = 20) -> RevisionPage:
     """What the text was, newest first; the first one is what it is now."""
     limit, offset = sql.get_limit_offset(page, per_page)
     where = place.condition
-    total = sql.fetch_one(f"SELECT count(*) {_FROM} WHERE {where}", where.params)
+    total = sql.fetch_one(f"SELECT count(*) {_FROM_SQL} WHERE {where}", where.params)
     found = sql.fetch_all(
         f"""SELECT r.version, r.content, r.source, r.author_id, {sql.format_time("r.created_at")}
-        {_FROM} WHERE {where} ORDER BY r.version DESC LIMIT %s OFFSET %s""",
+        {_FROM_SQL} WHERE {where} ORDER BY r.version DESC LIMIT %s OFFSET %s""",
         [*where.params, limit, offset],
     )
     names = get_usernames({cells[3] for cells in found} - {None})
-    revisions = [_revision(cells, names) for cells in found]
+    revisions = [_build_revision(cells, names) for cells in found]
     count = total[0] if total else 0
     return RevisionPage(revisions, count, page, per_page, offset + len(found) < count)
 
 
-def _revision(cells: sql.SqlRow, names: dict[Any, str]) -> Revision:
+def _build_revision(cells: sql.SqlRow, names: dict[Any, str]) -> Revision:
     version, content, source, author_id, created = cells
     return Revision(version, content, source, author_id, created, names.get(author_id, ""))
 
 
-def restore(place: Place, version: int, *, source: str, author_id: Any = None) -> int:
+def restore_revision(place: Owner, version: int, *, source: str, author_id: Any = None) -> int:
     """Make the text what it was at `version`; that is a revision too. Returns the new version.
 
     Raises `InvalidInput` when there is no such version.
     """
     where = place.condition
     where.add("r.version = %s", version)
-    found = sql.fetch_one(f"SELECT r.content {_FROM} WHERE {where}", where.params)
+    found = sql.fetch_one(f"SELECT r.content {_FROM_SQL} WHERE {where}", where.params)
     if found is None:
         reason = f"there is no version {version}"
         raise InvalidInput(reason, [Issue("version", reason)])
-    return storage.rewrite(place, lambda _: found[0], source=source, author_id=author_id)
+    return storage.update_locked(place, lambda _: found[0], source=source, author_id=author_id)

@@ -10,12 +10,12 @@ from mastra_memory import conf
 from mastra_memory.content import limits
 from mastra_memory.db import json_text, sql
 
-KEY = "workingMemory"
+METADATA_KEY = "workingMemory"
 """The key of a thread's metadata under which thread-scoped working memory is shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Owner:
     """Whose text is meant: a thread's, or without one a resource's."""
 
     resource_id: str
@@ -38,7 +38,7 @@ class Place:
         return where
 
 
-def taken_out(
+def pop_from_metadata(
     metadata: Mapping[str, Any] | None,
 ) -> tuple[str | None, dict[str, Any] | None]:
     """Working memory given as a key of the metadata, and the metadata without it.
@@ -48,13 +48,13 @@ def taken_out(
     if metadata is None:
         return None, None
     kept = dict(metadata)
-    given = kept.get(KEY)
+    given = kept.get(METADATA_KEY)
     if isinstance(given, str):
-        return kept.pop(KEY), kept
-    return ("" if KEY in kept and given is None else None), kept
+        return kept.pop(METADATA_KEY), kept
+    return ("" if METADATA_KEY in kept and given is None else None), kept
 
 
-def find_content(place: Place) -> str | None:
+def find_content(place: Owner) -> str | None:
     """The text, None when there is none."""
     where = place.condition
     found = sql.fetch_one(
@@ -66,36 +66,37 @@ def find_content(place: Place) -> str | None:
 
 def find_for_thread(thread_id: str) -> str | None:
     """The thread's text, None when there is none."""
-    return find_content(Place("", thread_id))
+    return find_content(Owner("", thread_id))
 
 
 def find_for_resource(resource_id: str) -> str | None:
     """The resource's text, None when there is none."""
-    return find_content(Place(resource_id))
+    return find_content(Owner(resource_id))
 
 
 def save_for_thread(
     thread_id: str, resource_id: str, content: str, *, source: str, author_id: Any = None
 ) -> int:
     """Replace the thread's text and keep the old one as a revision. Returns the new version."""
-    return _save(Place(resource_id, thread_id), content, source, author_id)
+    return _save_content(Owner(resource_id, thread_id), content, source, author_id)
 
 
 def save_for_resource(resource_id: str, content: str, *, source: str, author_id: Any = None) -> int:
     """Replace the resource's text and keep the old one as a revision. Returns the new version."""
-    return _save(Place(resource_id), content, source, author_id)
+    return _save_content(Owner(resource_id), content, source, author_id)
 
 
-def _save(place: Place, content: str, source: str, author_id: Any) -> int:
+def _save_content(place: Owner, content: str, source: str, author_id: Any) -> int:
     check_size(content)
     saved = sql.fetch_one(
-        f"""WITH saved AS ({_upsert(place)} content = excluded.content, version = w.version + 1,
+        f"""WITH saved AS ({_build_upsert(place)}
+                content = excluded.content, version = w.version + 1,
                 updated_at = clock_timestamp()
             RETURNING id, version, content)
         INSERT INTO mastra_memory_workingmemoryrevision
             (working_memory_id, version, content, source, author_id)
         SELECT id, version, content, %s, %s FROM saved RETURNING version""",
-        [*_row(place, content, version=1), source, author_id],
+        [*_build_row_values(place, content, version=1), source, author_id],
     )
     assert saved is not None
     return saved[0]
@@ -103,10 +104,10 @@ def _save(place: Place, content: str, source: str, author_id: Any) -> int:
 
 def check_size(content: str) -> None:
     """Raise `InvalidInput` for a text over `MAX_WORKING_MEMORY_BYTES`."""
-    limits.check_size(content, conf.app_settings().MAX_WORKING_MEMORY_BYTES, KEY)
+    limits.check_size(content, conf.app_settings().MAX_WORKING_MEMORY_BYTES, METADATA_KEY)
 
 
-def _upsert(place: Place) -> str:
+def _build_upsert(place: Owner) -> str:
     target = "(thread_id) WHERE thread_id IS NOT NULL"
     if place.thread_id is None:
         target = "(resource_id) WHERE thread_id IS NULL"
@@ -115,13 +116,13 @@ def _upsert(place: Place) -> str:
         ON CONFLICT {target} DO UPDATE SET"""
 
 
-def _row(place: Place, content: str, version: int) -> list[Any]:
+def _build_row_values(place: Owner, content: str, version: int) -> list[Any]:
     owner = json_text.clean_text(place.resource_id)
     return [place.scope, place.thread_id, owner, json_text.clean_text(content), version]
 
 
-def rewrite(
-    place: Place, decide: Callable[[str], str | None], *, source: str, author_id: Any = None
+def update_locked(
+    place: Owner, decide: Callable[[str], str | None], *, source: str, author_id: Any = None
 ) -> int:
     """Store what `decide` makes of the text as it is now, and keep the old one as a revision.
 
@@ -129,7 +130,7 @@ def rewrite(
     once. None from `decide` changes nothing. Returns the version that stands afterwards.
     """
     with transaction.atomic():
-        row_id, version, content = _locked(place)
+        row_id, version, content = _lock_row(place)
         wanted = decide(content)
         if wanted is None:
             return version
@@ -147,7 +148,7 @@ def rewrite(
     return saved[0]
 
 
-def _locked(place: Place) -> tuple[int, int, str]:
+def _lock_row(place: Owner) -> tuple[int, int, str]:
     """The row's id, version and text, locked; an empty one of version 0 where there was none."""
     where = place.condition
     found = sql.fetch_one(
@@ -155,8 +156,8 @@ def _locked(place: Place) -> tuple[int, int, str]:
         WHERE {where} FOR UPDATE""",
         where.params,
     ) or sql.fetch_one(
-        f"{_upsert(place)} version = w.version RETURNING id, version, content",
-        _row(place, "", version=0),
+        f"{_build_upsert(place)} version = w.version RETURNING id, version, content",
+        _build_row_values(place, "", version=0),
     )
     assert found is not None
     return found[0], found[1], found[2]

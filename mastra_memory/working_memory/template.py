@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mastra_memory.db import json_text
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.working_memory import json_merge
-from mastra_memory.working_memory.schema import empty_value
+from mastra_memory.working_memory.schema import build_empty_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +21,21 @@ class Template:
     """What it starts as: the Markdown, or the JSON text of an empty object."""
 
 
-def template_of(options: WorkingMemoryOptions) -> Template:
+def build_template(options: WorkingMemoryOptions) -> Template:
     """The template of an agent: its schema where it has one, else its Markdown."""
     if options.schema is not None:
-        empty = json_text.dumps(empty_value(options.schema))
+        empty = json_text.dumps(build_empty_value(options.schema))
         return Template("json", json_text.dumps(options.schema), empty)
     markdown = options.template.strip()
     return Template("markdown", markdown, markdown)
 
 
-def is_placeholder(options: WorkingMemoryOptions, content: str) -> bool:
+def is_empty_template(options: WorkingMemoryOptions, content: str) -> bool:
     """Whether the text is the empty template, blanks and line ends aside."""
     if options.schema is not None:
-        return json_merge.parsed(content) == empty_value(options.schema)
-    return _squeezed(content) == _squeezed(options.template)
+        return json_merge.parse_object(content) == build_empty_value(options.schema)
+    return _normalize_whitespace(content) == _normalize_whitespace(options.template)
 
 
-def _squeezed(text: str) -> str:
+def _normalize_whitespace(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()

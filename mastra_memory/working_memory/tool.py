@@ -9,11 +9,11 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.working_memory import patching
 
-NAME = "updateWorkingMemory"
+TOOL_NAME = "updateWorkingMemory"
 
-Write = Callable[[str], int]
+WriteContent = Callable[[str], int]
 """Stores an update: the whole Markdown, or the JSON text of a partial object."""
-Answer = dict[str, Any]
+ToolResult = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +24,46 @@ class MemoryTool:
     description: str
     parameters: dict[str, Any]
     """JSON schema of the arguments."""
-    handler: Callable[[Mapping[str, Any]], Answer]
+    handler: Callable[[Mapping[str, Any]], ToolResult]
     """Takes the arguments, gives `{"success": bool, "message"?}`; never raises for bad ones."""
 
 
-def tool_of(
-    options: WorkingMemoryOptions, *, write: Write, read: Callable[[], str | None]
+def build_tool(
+    options: WorkingMemoryOptions, *, write: WriteContent, read: Callable[[], str | None]
 ) -> MemoryTool:
     """The tool of an agent with these options; `write` stores, `read` gives the text as it is."""
     if options.schema is not None:
-        return MemoryTool(NAME, _MERGE, _with_schema(options.schema), _merging(write))
+        return MemoryTool(
+            TOOL_NAME,
+            _MERGE_DESCRIPTION,
+            _build_merge_parameters(options.schema),
+            _build_merge_handler(write),
+        )
     if options.version == "vnext":
-        return MemoryTool(NAME, _PIECEMEAL, patching.PARAMETERS, _adding(options, write, read))
-    return MemoryTool(NAME, _REPLACE, _WITH_TEXT, _replacing(write))
+        return MemoryTool(
+            TOOL_NAME,
+            _PATCH_DESCRIPTION,
+            patching.PARAMETERS,
+            _build_patch_handler(options, write, read),
+        )
+    return MemoryTool(
+        TOOL_NAME, _REPLACE_DESCRIPTION, _TEXT_PARAMETERS, _build_replace_handler(write)
+    )
 
 
-_REPLACE = """Keep what is worth remembering about the user and this work. Give the whole text, \
+_REPLACE_DESCRIPTION = """\
+Keep what is worth remembering about the user and this work. Give the whole text, \
 not only what changed: it replaces what was kept. Call this whenever something new or corrected \
 comes up, without mentioning it to the user."""
-_MERGE = """Keep what is worth remembering about the user and this work. Give only what changed: \
+_MERGE_DESCRIPTION = """\
+Keep what is worth remembering about the user and this work. Give only what changed: \
 objects are merged, an array replaces the old one, null removes a key. Call this whenever \
 something new or corrected comes up, without mentioning it to the user."""
-_PIECEMEAL = """Add to what is kept about the user and this work, or correct a piece of it. Call \
+_PATCH_DESCRIPTION = """\
+Add to what is kept about the user and this work, or correct a piece of it. Call \
 this whenever something new or corrected comes up, without mentioning it to the user."""
 
-_WITH_TEXT = {
+_TEXT_PARAMETERS = {
     "type": "object",
     "properties": {"memory": {"type": "string", "description": "The whole text, in Markdown."}},
     "required": ["memory"],
@@ -56,7 +71,7 @@ _WITH_TEXT = {
 }
 
 
-def _with_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _build_merge_parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments: an object in which nothing is required and everything may be null.
 
     The definitions move to the top, where references look for them.
@@ -64,30 +79,30 @@ def _with_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     own = {key: part for key, part in schema.items() if key not in ("$defs", "definitions")}
     whole: dict[str, Any] = {
         "type": "object",
-        "properties": {"memory": {**_optional(own), "description": "Only what changed."}},
+        "properties": {"memory": {**_make_optional(own), "description": "Only what changed."}},
         "required": ["memory"],
     }
     for key in ("$defs", "definitions"):
         if key in schema:
-            whole[key] = {name: _optional(part) for name, part in schema[key].items()}
+            whole[key] = {name: _make_optional(part) for name, part in schema[key].items()}
     return whole
 
 
-def _optional(schema: Any) -> Any:
+def _make_optional(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     changed = {key: part for key, part in schema.items() if key not in ("required", "$schema")}
     if isinstance(changed.get("properties"), Mapping):
         changed["properties"] = {
-            name: {"anyOf": [_optional(part), {"type": "null"}]}
+            name: {"anyOf": [_make_optional(part), {"type": "null"}]}
             for name, part in changed["properties"].items()
         }
     if isinstance(changed.get("items"), Mapping):
-        changed["items"] = _optional(changed["items"])
+        changed["items"] = _make_optional(changed["items"])
     return changed
 
 
-def _answer(write: Write, content: str) -> Answer:
+def _write_and_report(write: WriteContent, content: str) -> ToolResult:
     try:
         write(content)
     except InvalidInput as error:
@@ -95,34 +110,34 @@ def _answer(write: Write, content: str) -> Answer:
     return {"success": True}
 
 
-def _replacing(write: Write) -> Callable[[Mapping[str, Any]], Answer]:
-    def handle(arguments: Mapping[str, Any]) -> Answer:
+def _build_replace_handler(write: WriteContent) -> Callable[[Mapping[str, Any]], ToolResult]:
+    def handle(arguments: Mapping[str, Any]) -> ToolResult:
         given = arguments.get("memory")
         if not isinstance(given, str):
             return {"success": False, "message": "memory must be the whole text"}
-        return _answer(write, given)
+        return _write_and_report(write, given)
 
     return handle
 
 
-def _merging(write: Write) -> Callable[[Mapping[str, Any]], Answer]:
-    def handle(arguments: Mapping[str, Any]) -> Answer:
+def _build_merge_handler(write: WriteContent) -> Callable[[Mapping[str, Any]], ToolResult]:
+    def handle(arguments: Mapping[str, Any]) -> ToolResult:
         given = arguments.get("memory")
         if given is None:
             return {"success": True, "message": "memory is unchanged"}
-        return _answer(write, given if isinstance(given, str) else json_text.dumps(given))
+        return _write_and_report(write, given if isinstance(given, str) else json_text.dumps(given))
 
     return handle
 
 
-def _adding(
-    options: WorkingMemoryOptions, write: Write, read: Callable[[], str | None]
-) -> Callable[[Mapping[str, Any]], Answer]:
-    def handle(arguments: Mapping[str, Any]) -> Answer:
+def _build_patch_handler(
+    options: WorkingMemoryOptions, write: WriteContent, read: Callable[[], str | None]
+) -> Callable[[Mapping[str, Any]], ToolResult]:
+    def handle(arguments: Mapping[str, Any]) -> ToolResult:
         try:
-            wanted = patching.updated(read() or "", options.template.strip(), arguments)
+            wanted = patching.apply_patch(read() or "", options.template.strip(), arguments)
         except InvalidInput as error:
             return {"success": False, "reason": str(error)}
-        return _answer(write, wanted)
+        return _write_and_report(write, wanted)
 
     return handle

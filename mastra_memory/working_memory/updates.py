@@ -6,20 +6,20 @@ from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.working_memory import json_merge, schema, storage
-from mastra_memory.working_memory.storage import Place
-from mastra_memory.working_memory.template import is_placeholder
+from mastra_memory.working_memory.storage import Owner
+from mastra_memory.working_memory.template import is_empty_template
 
-Mode = Literal["replace", "merge"]
+UpdateMode = Literal["replace", "merge"]
 
-PLACEHOLDER = "this is the empty template; it would wipe what is known"
+EMPTY_TEMPLATE_ERROR = "this is the empty template; it would wipe what is known"
 
 
-def change(
-    place: Place,
+def update_content(
+    place: Owner,
     content: str,
     options: WorkingMemoryOptions,
     *,
-    mode: Mode = "replace",
+    mode: UpdateMode = "replace",
     source: str,
     author_id: Any = None,
 ) -> int:
@@ -33,23 +33,24 @@ def change(
     update: Any = None
     storage.check_size(content)
     if options.schema is not None and content:
-        update = schema.checked(options.schema, content, partial=mode == "merge")
+        update = schema.validate_content(options.schema, content, partial=mode == "merge")
 
     def decide(current: str) -> str | None:
         if mode == "merge" and options.schema is not None:
-            return _merged(current, update)
-        wipes = current and content and is_placeholder(options, content)
-        if wipes and not is_placeholder(options, current):
+            return _merge_into(current, update)
+        wipes = current and content and is_empty_template(options, content)
+        if wipes and not is_empty_template(options, current):
             raise InvalidInput(
-                f"workingMemory: {PLACEHOLDER}", [Issue("workingMemory", PLACEHOLDER)]
+                f"workingMemory: {EMPTY_TEMPLATE_ERROR}",
+                [Issue("workingMemory", EMPTY_TEMPLATE_ERROR)],
             )
         return content
 
-    return storage.rewrite(place, decide, source=source, author_id=author_id)
+    return storage.update_locked(place, decide, source=source, author_id=author_id)
 
 
-def _merged(current: str, update: Any) -> str | None:
+def _merge_into(current: str, update: Any) -> str | None:
     """The merged text; None when the update says nothing new."""
-    stored = json_merge.parsed(current)
-    result = json_merge.merged(stored, update)
+    stored = json_merge.parse_object(current)
+    result = json_merge.merge_objects(stored, update)
     return None if current and result == stored else json_text.dumps(result)

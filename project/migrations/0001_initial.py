@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
                 (
                     "expires_at",
                     models.DateTimeField(
-                        default=project.models.default_expiry,
+                        default=project.models.get_default_expiry,
                         help_text="From then on it opens nothing.",
                     ),
                 ),

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.backends.postgresql import base
 
-from project import embedded
+from project import embedded_postgres
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -15,7 +15,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Connect, starting the embedded server if it is ours and no other process has."""
         if "EMBEDDED_DIR" in self.settings_dict:
-            embedded.start(Path(self.settings_dict["EMBEDDED_DIR"]))
+            embedded_postgres.start(Path(self.settings_dict["EMBEDDED_DIR"]))
         return super().get_new_connection(conn_params)
 
     def is_usable(self) -> bool:

@@ -17,7 +17,7 @@ Conversation = Mapping[str, Any]
 WORKING_MEMORY = {"workingMemory": {"enabled": True, "scope": "resource"}}
 
 
-def load() -> int:
+def load_samples() -> int:
     """Store the conversations that are missing; give how many messages that were.
 
     A conversation is stored as a whole or not at all, with times that end today.
@@ -43,11 +43,11 @@ def _load_conversation(conversation: Conversation) -> int:
         title=thread.get("title", ""),
         metadata=thread["metadata"],
     )
-    stored = _save(memory, conversation, thread["id"], thread["resource_id"])
+    stored = _save_messages(memory, conversation, thread["id"], thread["resource_id"])
     if "working_memory" in conversation:
         memory.update_working_memory(thread["id"], conversation["working_memory"])
     for clone in conversation.get("clones", ()):
-        stored += _load_clone(memory, thread, stored_until(conversation, clone["keep"]), clone)
+        stored += _load_clone(memory, thread, get_message_time(conversation, clone["keep"]), clone)
     return stored
 
 
@@ -61,15 +61,17 @@ def _load_clone(
         selection=MessageSelection(end=end),
     )
     copied = len(result.message_id_map)
-    return copied + _save(memory, clone, clone["id"], source["resource_id"])
+    return copied + _save_messages(memory, clone, clone["id"], source["resource_id"])
 
 
-def _save(memory: Memory, conversation: Conversation, thread_id: str, resource_id: str) -> int:
+def _save_messages(
+    memory: Memory, conversation: Conversation, thread_id: str, resource_id: str
+) -> int:
     """Save the messages and date the thread by them."""
     owner = {"threadId": thread_id, "resourceId": resource_id}
     batch = [
         {"role": role, "content": content, "createdAt": moment.isoformat(), **owner}
-        for moment, role, content in timed_messages(conversation)
+        for moment, role, content in iterate_messages(conversation)
     ]
     memory.save_messages(batch)
     Thread.objects.filter(pk=thread_id).update(
@@ -78,19 +80,19 @@ def _save(memory: Memory, conversation: Conversation, thread_id: str, resource_i
     return len(batch)
 
 
-def stored_until(conversation: Conversation, count: int) -> datetime:
+def get_message_time(conversation: Conversation, count: int) -> datetime:
     """Give the time of the message with which the first `count` end."""
-    return list(timed_messages(conversation))[count - 1][0]
+    return list(iterate_messages(conversation))[count - 1][0]
 
 
-def timed_messages(conversation: Conversation) -> Iterator[tuple[datetime, str, Any]]:
+def iterate_messages(conversation: Conversation) -> Iterator[tuple[datetime, str, Any]]:
     """Give time, role and content of each message.
 
     The file says when the conversation began and names the long pauses; the others are as long
     as reading and typing take. One that would end in the future is moved back by a day.
     """
-    pauses = [_pause(message) for message in conversation["messages"]]
-    moment = _start(conversation["start"], sum(pauses, timedelta()))
+    pauses = [_compute_pause(message) for message in conversation["messages"]]
+    moment = _compute_start(conversation["start"], sum(pauses, timedelta()))
     for pause, message in zip(pauses, conversation["messages"], strict=True):
         moment += pause
         role = next(key for key in message if key != "after")
@@ -98,20 +100,20 @@ def timed_messages(conversation: Conversation) -> Iterator[tuple[datetime, str, 
         yield moment, role, content if isinstance(content, str) else {"format": 2, "parts": content}
 
 
-def _start(start: Mapping[str, Any], length: timedelta) -> datetime:
+def _compute_start(start: Mapping[str, Any], length: timedelta) -> datetime:
     now = timezone.now()
     day = now.date() - timedelta(days=start["days_ago"])
     moment = datetime.combine(day, time.fromisoformat(start["at"]), tzinfo=now.tzinfo)
     return moment if moment + length < now else moment - timedelta(days=1)
 
 
-def _pause(message: Mapping[str, Any]) -> timedelta:
+def _compute_pause(message: Mapping[str, Any]) -> timedelta:
     if "after" in message:
         return timedelta(seconds=message["after"])
     if "user" in message:
-        return timedelta(seconds=20 + _length(message["user"]) / 4)
-    return timedelta(seconds=2 + _length(message["assistant"]) / 60)
+        return timedelta(seconds=20 + _count_characters(message["user"]) / 4)
+    return timedelta(seconds=2 + _count_characters(message["assistant"]) / 60)
 
 
-def _length(content: str | Sequence[Any]) -> int:
+def _count_characters(content: str | Sequence[Any]) -> int:
     return len(content if isinstance(content, str) else str(content))

@@ -25,7 +25,7 @@ def called(
     thread_id: str | None = "t",
     cost: Decimal | None = Decimal("0.0125"),
 ) -> None:
-    usage.record(
+    usage.record_usage(
         purpose,
         "openai/gpt-5-mini",
         input_tokens=1200,

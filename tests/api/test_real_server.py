@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mastra_memory.models import Message, Thread
-from project.rsgi import MAX_ANONYMOUS_BODY
+from project.rsgi import MAX_ANONYMOUS_BODY_BYTES
 from tests.support.factories import a_message, make_thread
 from tests.support.live_server import RealServer, real_server
 
@@ -62,7 +62,7 @@ def bodies_too_large(server: RealServer) -> None:
 
 def bodies_of_nobody(server: RealServer) -> None:
     """A caller without credentials is refused, with a small body allowed at most."""
-    for size, status in ((10, 401), (MAX_ANONYMOUS_BODY + 1, 413)):
+    for size, status in ((10, 401), (MAX_ANONYMOUS_BODY_BYTES + 1, 413)):
         client = server.connect()
         body = b'{"x":"' + b"x" * size + b'"}'
         client.request("POST", f"/api/memory/threads{AGENT}", body, {"Content-Type": JSON})

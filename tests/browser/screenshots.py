@@ -40,7 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
 @pytest.fixture
 def team(live_server: LiveServer) -> None:
     """A team at work on the sample conversations."""
-    samples.load()
+    samples.load_samples()
     indexing.embed_pending(seconds=60)
     people = [make_user(name, "reviewer") for name in ("ana", "ben", "chloe")]
     lead = make_user("lena", "lead")

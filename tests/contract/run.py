@@ -171,10 +171,10 @@ def _prepare_database() -> str:
 def _release_database(var_dir: Path) -> None:
     from django.db import connection
 
-    from project import embedded
+    from project import embedded_postgres
 
     connection.close()
-    embedded.release(var_dir)
+    embedded_postgres.release(var_dir)
 
 
 def report(scenarios: Verdict, client: Verdict, unknown: Iterable[str]) -> int:

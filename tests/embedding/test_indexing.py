@@ -244,7 +244,7 @@ def test_embed_pending__one_text_that_is_refused_does_not_hold_up_the_others() -
 
 def test_embed_pending__numbers_that_are_none_are_visible_and_hold_up_no_other() -> None:
     save(some_messages(make_thread("alice", "t"), 8))
-    with FakeEmbedder(known={"Message 5": [float("nan")] * 64}):
+    with FakeEmbedder(vectors={"Message 5": [float("nan")] * 64}):
         assert embed() == 7
     assert "numbers that are" in EmbeddingRequest.objects.get(message="m5").error
 
@@ -310,7 +310,7 @@ def test_embed_pending__stops_when_its_time_is_over(
 
 def test_embed_batch__a_text_without_direction_has_no_vector() -> None:
     save([a_message(make_thread("alice", "t"), "m", text="tea")])
-    with FakeEmbedder(known={"tea": [0.0, 0.0]}):
+    with FakeEmbedder(vectors={"tea": [0.0, 0.0]}):
         assert embed() == 1
     assert vectors() == []
     assert not EmbeddingRequest.objects.exists()

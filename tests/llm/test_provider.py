@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from mastra_memory import llm
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
 from mastra_memory.llm import provider
-from mastra_memory.llm.text_models import Purpose, Request
+from mastra_memory.llm.text_models import Purpose, TextRequest
 from mastra_memory.models import ModelUsage
 from tests.support.openai_server import OpenAIServer, openai_server
 
@@ -45,10 +45,10 @@ def server(memory_settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Op
 
 def ask(model: str, **more: Any) -> Any:
     """One question."""
-    request = Request(
+    request = TextRequest(
         purpose=Purpose.TITLE, instructions="Be short.", prompt="Say it", model=model, **more
     )
-    return llm.ask(request)
+    return llm.generate(request)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_model__names_are_those_of_mastra(
     for known in ("OPENAI", "ANTHROPIC", "OPENROUTER", "DEEPSEEK", "TOGETHERAI"):
         monkeypatch.setenv(f"{known}_API_KEY", "x")
         monkeypatch.delenv(f"{known}_BASE_URL", raising=False)
-    made: Any = provider._model(name)
+    made: Any = provider._build_model(name)
     assert (type(made).__name__, made.model_name) == (kind, model)
     assert host in made.base_url
 

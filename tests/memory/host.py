@@ -5,7 +5,7 @@ from typing import assert_type
 
 from mastra_memory.context import Context
 from mastra_memory.context.turns import Turn
-from mastra_memory.llm.summaries import Summary
+from mastra_memory.llm.summaries import ConversationSummary
 from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord, Thread
 from mastra_memory.types import (
@@ -102,8 +102,10 @@ def use_turns(memory: Memory) -> None:
     turn = memory.save_turn("t", ["Hello"], answer=lambda context: context.system_message or "Hi")
     assert_type(turn, Turn)
     assert_type(memory.save_turn("t", {"role": "user", "content": "Hello"}, answer="Hi"), Turn)
-    assert_type(memory.summarize_thread("t", last_messages=20, extract=str), Summary)
-    assert_type(memory.summarize_conversation(turn.answer, instructions="Be brief"), Summary)
+    assert_type(memory.summarize_thread("t", last_messages=20, extract=str), ConversationSummary)
+    assert_type(
+        memory.summarize_conversation(turn.answer, instructions="Be brief"), ConversationSummary
+    )
     memory.start_export(1)
 
 
@@ -142,8 +144,8 @@ async def use_async_turns(memory: Memory) -> None:
 
     assert_type(await memory.acontext("t"), Context)
     assert_type(await memory.asave_turn("t", "Hello", answer=answer), Turn)
-    assert_type(await memory.asummarize_thread("t"), Summary)
-    assert_type(await memory.asummarize_conversation("Hello"), Summary)
+    assert_type(await memory.asummarize_thread("t"), ConversationSummary)
+    assert_type(await memory.asummarize_conversation("Hello"), ConversationSummary)
     assert_type(await memory.aget_working_memory("t"), str | None)
     assert_type(await memory.aupdate_working_memory("t", "text"), int)
     assert_type(await memory.aget_system_message("t"), str | None)

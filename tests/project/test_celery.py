@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
-from project.celery import WORKER_CONNECT_TIMEOUT, be_patient_in_workers, make_queue_folders
+from project.celery import (
+    WORKER_CONNECT_TIMEOUT_SECONDS,
+    create_queue_folders,
+    raise_worker_broker_timeout,
+)
 from tests.project.commands import manage
 
 PUBLISH = """
@@ -70,13 +74,13 @@ def test_send_task__without_a_broker_the_message_is_a_file(tmp_path: Path) -> No
 def test_make_queue_folders__leaves_other_options_alone(tmp_path: Path) -> None:
     other = Celery("other", set_as_current=False)
     other.conf.broker_transport_options = {"data_folder_in": str(tmp_path / "in"), "max_retries": 0}
-    make_queue_folders(other)
+    create_queue_folders(other)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_be_patient_in_workers__lifts_the_limits_of_web_requests() -> None:
     conf = Celery("other", set_as_current=False).conf
     conf.broker_transport_options = {"socket_timeout": 0.05, "max_retries": 0}
-    be_patient_in_workers(conf=conf)
-    assert conf.broker_connection_timeout == WORKER_CONNECT_TIMEOUT
+    raise_worker_broker_timeout(conf=conf)
+    assert conf.broker_connection_timeout == WORKER_CONNECT_TIMEOUT_SECONDS
     assert conf.broker_transport_options == {}

@@ -55,7 +55,7 @@ def test_readyz__503_says_what_is_wrong_with_writing(
     client: Client, state: str, reason: str
 ) -> None:
     def fail(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
-        if statement == health.WRITE_TEMPORARY_FILE:
+        if statement == health.WRITE_TEMPORARY_FILE_SQL:
             statement = f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$"
         return execute(statement, params, many, context)
 
@@ -68,7 +68,7 @@ def test_readyz__503_says_what_is_wrong_with_writing(
 @pytest.mark.django_db(transaction=True)
 def test_readyz__writes_a_temporary_file() -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {health.WRITE_TEMPORARY_FILE}")
+        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {health.WRITE_TEMPORARY_FILE_SQL}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
         assert "external merge  Disk" in plan
         cursor.execute("SHOW work_mem")

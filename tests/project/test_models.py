@@ -18,7 +18,7 @@ def alice() -> User:
 
 def make_token(user: User, *, days: int = 1) -> tuple[AccessToken, str]:
     token = AccessToken(user=user, expires_at=timezone.now() + timedelta(days=days))
-    secret = token.give_secret()
+    secret = token.generate_secret()
     token.save()
     return token, secret
 

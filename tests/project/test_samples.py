@@ -14,20 +14,20 @@ pytestmark = pytest.mark.django_db
 
 
 def test_load__stores_every_conversation_once() -> None:
-    count = samples.load()
+    count = samples.load_samples()
     assert count == Message.objects.count() >= 140
-    assert samples.load() == 0
+    assert samples.load_samples() == 0
     assert Message.objects.count() == count
 
 
 def test_load__what_a_person_deleted_alone_comes_back() -> None:
-    samples.load()
+    samples.load_samples()
     Memory().delete_thread("sample-hello")
-    assert samples.load() == 1
+    assert samples.load_samples() == 1
 
 
 def test_load__is_varied() -> None:
-    samples.load()
+    samples.load_samples()
     assert Thread.objects.count() >= 14
     assert Thread.objects.values("resource_id").distinct().count() >= 8
     assert Thread.objects.exclude(clone_source_id=None).count() == 1
@@ -43,14 +43,14 @@ def test_load__is_varied() -> None:
 
 
 def test_load__a_resource_keeps_its_working_memory() -> None:
-    samples.load()
+    samples.load_samples()
     memory = Memory(options=samples.WORKING_MEMORY)
     assert "Kraków" in str(memory.get_working_memory("sample-late-parcel"))
 
 
 def test_timed_messages__ascend_and_end_in_the_past() -> None:
     for conversation in samples.read_conversations():
-        moments = [moment for moment, _, _ in samples.timed_messages(conversation)]
+        moments = [moment for moment, _, _ in samples.iterate_messages(conversation)]
         assert moments == sorted(moments)
         assert moments[-1] < timezone.now()
         assert moments[0] > timezone.now() - timedelta(days=40)

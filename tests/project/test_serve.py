@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
-from project import embedded, keeper
+from project import embedded_postgres, postgres_supervisor
 from tests.project.commands import ROOT, environment, manage
 
 pytestmark = pytest.mark.slow
@@ -128,7 +128,7 @@ def assert_nothing_left(family: list[psutil.Process], var_dir: Path) -> None:
     # A zombie has ended: it waits for the machine's first process to take note.
     left = [child for child in family if child.is_running()]
     assert [child for child in left if child.status() != psutil.STATUS_ZOMBIE] == []
-    assert keeper.server_pid(embedded.data_dir(var_dir)) is None
+    assert postgres_supervisor.find_server_pid(embedded_postgres.data_dir(var_dir)) is None
 
 
 def test_serve__first_run_then_second_run(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def _three_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
 def client_of(name: str, *, unscoped: bool = False) -> Client:
     """Return a client that sends a new user's access token."""
     token = AccessToken(user=make_user(name, unscoped=unscoped))
-    secret = token.give_secret()
+    secret = token.generate_secret()
     token.save()
     return Client(headers={"authorization": f"Bearer {secret}"})
 

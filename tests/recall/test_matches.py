@@ -224,7 +224,7 @@ def test_recall__hybrid_finds_by_words_what_meaning_misses(
     memory: Memory, model: FakeEmbedder
 ) -> None:
     far, near = [1.0] + [0.0] * 255, [0.0] * 255 + [1.0]
-    model.known = {**dict.fromkeys(TALK, far), "umbrella": near, "it rains": near}
+    model.vectors = {**dict.fromkeys(TALK, far), "umbrella": near, "it rains": near}
     assert recalled(memory, "umbrella", per_page=0, options=_top(1, 0)) == ["m6"]
     assert recalled(memory, "umbrella", per_page=0, options=_top(1, 0, mode="hybrid")) == ["m7"]
 

@@ -15,7 +15,7 @@ def store(thread: StoredThread, vectors: Mapping[str, Sequence[float]], *, at: f
     batch = [a_message(thread, key, text=key, at=at + n) for n, key in enumerate(vectors)]
     save(batch)
     queue.enqueue(MODEL, everything=True)
-    with FakeEmbedder(known=vectors):
+    with FakeEmbedder(vectors=vectors):
         while indexing.embed_batch(MODEL)[0]:
             pass
 

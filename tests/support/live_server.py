@@ -76,7 +76,7 @@ class RealServer:
 def real_server(folder: Path, **variables: str) -> Iterator[RealServer]:
     """Run the server as `make run` does, on the database that this test uses."""
     token = AccessToken(user=make_user(unique("caller"), unscoped=True))
-    secret = token.give_secret()
+    secret = token.generate_secret()
     token.save()
     port = servers.free_port()
     command, alive = servers.our_server(port), f"http://127.0.0.1:{port}/healthz"

@@ -90,8 +90,13 @@ def _tail(log: Path) -> str:
 
 def our_server(port: int, *, workers: int = 1) -> list[str]:
     """Give the command of the web server, just as `manage.py serve` starts it."""
-    options = {"host": "127.0.0.1", "port": port, "processes": workers, "threads": serve.THREADS}
-    return [sys.executable, "-m", *serve.granian(options)]
+    options = {
+        "host": "127.0.0.1",
+        "port": port,
+        "processes": workers,
+        "threads": serve.DEFAULT_THREADS,
+    }
+    return [sys.executable, "-m", *serve.build_granian_command(options)]
 
 
 def environment(settings: str, var_dir: Path, **more: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mastra_memory.llm.titles import LENGTH, clean_title, shortened
+from mastra_memory.llm.titles import MAX_LENGTH, clean_title, truncate
 
 
 @pytest.mark.parametrize(
@@ -56,18 +56,18 @@ def test_clean_title__keeps_the_title_alone(answer: str, title: str) -> None:
 
 def test_clean_title__is_cut_at_a_word() -> None:
     title = clean_title("word " * 80)
-    assert len(title) <= LENGTH
+    assert len(title) <= MAX_LENGTH
     assert title.endswith("word…")
 
 
 @pytest.mark.parametrize("unit", ["x", "é", "👩‍👩‍👧‍👦", "👍🏽", "한", "❤️", "🇫🇷", "กำ", "각", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"])
 def test_shortened__no_character_is_split(unit: str) -> None:
     for lead in range(6):
-        cut = shortened("a" * lead + unit * 100, 60)
+        cut = truncate("a" * lead + unit * 100, 60)
         assert len(cut) <= 60
         rest = cut[lead:].removesuffix("…")
         assert rest == unit * (len(rest) // len(unit))
 
 
 def test_shortened__leaves_short_texts_alone() -> None:
-    assert shortened("Trip", 4) == "Trip"
+    assert truncate("Trip", 4) == "Trip"

@@ -11,7 +11,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from mastra_memory import tasks
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
-from mastra_memory.llm.extractive import headline
+from mastra_memory.llm.extractive import build_headline
 from mastra_memory.memory import Memory
 from mastra_memory.models import ModelUsage, Thread
 from mastra_memory.testing import FakeLLM
@@ -216,7 +216,7 @@ def test_titles__without_an_answer_the_first_user_message_is_the_title(
         say(memory, thread, LONG, at=1)
     with FakeLLM(answer) as again, working():
         say(memory, thread, "More", at=2)
-    assert title_of(thread) == headline(LONG, 80)
+    assert title_of(thread) == build_headline(LONG, 80)
     assert (len(model.requests), len(again.requests)) == (1, 0)
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.options import MemoryOptions, parse_request_options
-from mastra_memory.working_memory.schema import checked, empty_value
+from mastra_memory.working_memory.schema import build_empty_value, validate_content
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -61,11 +61,11 @@ class Owner(BaseModel):
 
 @pytest.mark.parametrize("given", [SCHEMA, json.dumps(SCHEMA)])
 def test_empty_value__has_nested_keys_and_defaults(given: Any) -> None:
-    assert empty_value(given) == EMPTY
+    assert build_empty_value(given) == EMPTY
 
 
 def test_empty_value__follows_references() -> None:
-    empty = empty_value(Owner.model_json_schema())
+    empty = build_empty_value(Owner.model_json_schema())
     assert empty == {"city": "", "pet": {"name": "", "age": 1}, "pets": [], "note": None}
 
 
@@ -74,18 +74,18 @@ def test_empty_value__follows_references() -> None:
     ["{not json", 5, None, [], {"properties": 5}, {"$ref": "#/nowhere"}, {"anyOf": []}],
 )
 def test_empty_value__of_a_broken_schema_is_an_empty_object(broken: Any) -> None:
-    assert empty_value(broken) == {}
+    assert build_empty_value(broken) == {}
 
 
 def test_empty_value__a_broken_schema_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        empty_value("{not json")
+        build_empty_value("{not json")
     assert "schema" in caplog.text
 
 
 def test_empty_value__ends_for_a_schema_that_holds_itself() -> None:
-    assert empty_value({"type": "object", "properties": {"me": {"$ref": "#"}}}) is not None
-    assert empty_value({"$ref": "#"}) == {}
+    assert build_empty_value({"type": "object", "properties": {"me": {"$ref": "#"}}}) is not None
+    assert build_empty_value({"$ref": "#"}) == {}
 
 
 def test_options__a_schema_may_be_text_or_a_pydantic_model() -> None:
@@ -112,13 +112,13 @@ def test_options__a_schema_may_be_text_or_a_pydantic_model() -> None:
 )
 def test_checked__names_the_path_of_what_does_not_fit(value: Any, path: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        checked(SCHEMA, json.dumps(value))
+        validate_content(SCHEMA, json.dumps(value))
     assert [issue.field for issue in caught.value.issues] == [path]
 
 
 def test_checked__names_every_fault() -> None:
     with pytest.raises(InvalidInput) as caught:
-        checked(SCHEMA, json.dumps({"name": 5, "age": "x"}))
+        validate_content(SCHEMA, json.dumps({"name": 5, "age": "x"}))
     fields = [issue.field for issue in caught.value.issues]
     assert sorted(fields) == ["workingMemory.age", "workingMemory.name"]
 
@@ -126,7 +126,7 @@ def test_checked__names_every_fault() -> None:
 @pytest.mark.parametrize("text", ["", "not json", "{", "NaN"])
 def test_checked__text_that_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="not valid JSON"):
-        checked(SCHEMA, text)
+        validate_content(SCHEMA, text)
 
 
 @pytest.mark.parametrize(
@@ -134,20 +134,20 @@ def test_checked__text_that_is_no_json_is_refused(text: str) -> None:
     [{}, {"age": 5}, {"name": None}, {"prefs": {"tone": None}}, {"prefs": {}}, {"prefs": None}],
 )
 def test_checked__of_an_update_nothing_is_required_and_null_fits(update: Any) -> None:
-    assert checked(SCHEMA, json.dumps(update), partial=True) == update
+    assert validate_content(SCHEMA, json.dumps(update), partial=True) == update
 
 
 @pytest.mark.parametrize("update", [{"age": "x"}, {"tags": "x"}, {"prefs": {"lang": 1}}, [], "x"])
 def test_checked__an_update_of_the_wrong_type_is_refused(update: Any) -> None:
     with pytest.raises(InvalidInput):
-        checked(SCHEMA, json.dumps(update), partial=True)
+        validate_content(SCHEMA, json.dumps(update), partial=True)
 
 
 def test_checked__an_update_by_references() -> None:
     schema = Owner.model_json_schema()
-    assert checked(schema, '{"pet": {"age": 3}}', partial=True) == {"pet": {"age": 3}}
+    assert validate_content(schema, '{"pet": {"age": 3}}', partial=True) == {"pet": {"age": 3}}
     with pytest.raises(InvalidInput) as caught:
-        checked(schema, '{"pet": {"age": "x"}}', partial=True)
+        validate_content(schema, '{"pet": {"age": "x"}}', partial=True)
     assert caught.value.issues[0].field == "workingMemory.pet.age"
 
 
@@ -168,7 +168,7 @@ def test_checked__an_update_by_references() -> None:
 def test_checked__a_broken_schema_asks_for_nothing_but_json(
     broken: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert checked(broken, '{"a": 1}') == {"a": 1}
+    assert validate_content(broken, '{"a": 1}') == {"a": 1}
     assert "broken" in caplog.text
 
 
@@ -176,7 +176,7 @@ def test_checked__a_schema_cannot_make_us_fetch_anything(caplog: pytest.LogCaptu
     from tests.support.openai_server import openai_server
 
     with openai_server() as server:
-        assert checked({"$ref": f"{server.base_url}/x.json"}, '{"a": 1}') == {"a": 1}
+        assert validate_content({"$ref": f"{server.base_url}/x.json"}, '{"a": 1}') == {"a": 1}
         assert not server.keys and not server.requests
     assert "broken" in caplog.text
 
@@ -221,7 +221,7 @@ def doubling(inner: dict[str, Any], levels: int = 40) -> dict[str, Any]:
 )
 def test_checked__what_would_take_hours_is_refused(schema: Any, value: Any) -> None:
     with pytest.raises(InvalidInput, match="takes too long to check"):
-        checked(schema, json.dumps(value))
+        validate_content(schema, json.dumps(value))
 
 
 @pytest.mark.parametrize(
@@ -235,24 +235,24 @@ def test_checked__what_would_take_hours_is_refused(schema: Any, value: Any) -> N
 def test_checked__many_unique_items_are_no_trouble(items: list[Any]) -> None:
     schema = {"uniqueItems": True}
     started = time.process_time()
-    assert checked(schema, json.dumps(items)) == items
+    assert validate_content(schema, json.dumps(items)) == items
     assert time.process_time() - started < 2
     with pytest.raises(InvalidInput, match="uniqueItems"):
-        checked(schema, json.dumps([*items, items[-1]]))
+        validate_content(schema, json.dumps([*items, items[-1]]))
 
 
 def test_checked__equal_numbers_and_objects_are_not_unique() -> None:
     for items in ([1, 1.0], [{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]):
         with pytest.raises(InvalidInput, match="uniqueItems"):
-            checked({"uniqueItems": True}, json.dumps(items))
+            validate_content({"uniqueItems": True}, json.dumps(items))
 
 
 def test_checked__a_value_with_too_many_parts_is_refused() -> None:
     with pytest.raises(InvalidInput, match="at most 100000 names and values"):
-        checked({}, json.dumps([0] * 100_001))
+        validate_content({}, json.dumps([0] * 100_001))
 
 
 def test_empty_value__a_schema_that_multiplies_is_broken(caplog: pytest.LogCaptureFixture) -> None:
     schema = {"type": "object", "properties": {key: {"$ref": "#"} for key in "abcdef"}}
-    assert empty_value(schema) == {}
+    assert build_empty_value(schema) == {}
     assert "more than 10000 parts" in caplog.text

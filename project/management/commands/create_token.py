@@ -7,9 +7,9 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from project.models import DEFAULT_DAYS, NAME_LENGTH, AccessToken
+from project.models import DEFAULT_LIFETIME_DAYS, MAX_NAME_LENGTH, AccessToken
 
-MOST_DAYS = 36_500
+MAX_LIFETIME_DAYS = 36_500
 
 
 class Command(BaseCommand):
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--days",
             type=int,
-            default=DEFAULT_DAYS,
+            default=DEFAULT_LIFETIME_DAYS,
             help="how long it lives (default: %(default)s)",
         )
         parser.add_argument("--name", default="command line", help="what it is for")
@@ -31,10 +31,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> str:
         """Create the token."""
         users = get_user_model()
-        if not 1 <= options["days"] <= MOST_DAYS:
-            raise CommandError(f"--days must be 1 to {MOST_DAYS}.")
-        if len(options["name"]) > NAME_LENGTH:
-            raise CommandError(f"--name may have {NAME_LENGTH} characters.")
+        if not 1 <= options["days"] <= MAX_LIFETIME_DAYS:
+            raise CommandError(f"--days must be 1 to {MAX_LIFETIME_DAYS}.")
+        if len(options["name"]) > MAX_NAME_LENGTH:
+            raise CommandError(f"--name may have {MAX_NAME_LENGTH} characters.")
         try:
             user = users.objects.get(**{users.USERNAME_FIELD: options["username"]})
         except users.DoesNotExist:
@@ -43,6 +43,6 @@ class Command(BaseCommand):
             raise CommandError(f"{options['username']} is switched off; a token opens nothing.")
         expires_at = timezone.now() + timedelta(days=options["days"])
         token = AccessToken(user=user, name=options["name"], expires_at=expires_at)
-        secret = token.give_secret()
+        secret = token.generate_secret()
         token.save()
         return secret

@@ -14,5 +14,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Load and count."""
-        count = samples.load()
+        count = samples.load_samples()
         self.stdout.write(f"Sample conversations: {count} messages loaded.")

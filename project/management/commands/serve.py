@@ -16,25 +16,32 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, connections
 
-from project import embedded, env, first_run
+from project import embedded_postgres, env, first_run
 from project.processes import ProcessGroup
 
-START_TIMEOUT = 180.0
-WORKER_STOP_TIMEOUT = 10
+START_TIMEOUT_SECONDS = 180.0
+WORKER_STOP_TIMEOUT_SECONDS = 10
 """Seconds for a web process to finish its requests when it is stopped."""
-THREADS = 2
+DEFAULT_THREADS = 2
 """In each web process: while one waits for the database, the other computes."""
 MAX_DEFAULT_PROCESSES = 4
 """Web processes that are started without being asked for, however many cores there are."""
-HEADER_TIMEOUT = 10
+HEADER_TIMEOUT_SECONDS = 10
 """Seconds for a request's head to arrive. An idle connection is closed after as many."""
-CONNECTIONS = 4096
+MAX_CONNECTIONS = 4096
 """Open connections for each web process. Slow ones cost memory and a descriptor, but no thread."""
-CELERY = ("celery", "--quiet", "-A", "project")
-WORKER = (*CELERY, "worker", "-l", "WARNING", "--without-gossip", "--without-mingle")
-BEAT = (*CELERY, "beat", "-l", "WARNING", "--pidfile=")
-MANAGE = f"{sys.executable} {Path(__file__).resolve().parents[3] / 'manage.py'}"
-ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
+CELERY_COMMAND = ("celery", "--quiet", "-A", "project")
+WORKER_COMMAND = (
+    *CELERY_COMMAND,
+    "worker",
+    "-l",
+    "WARNING",
+    "--without-gossip",
+    "--without-mingle",
+)
+BEAT_COMMAND = (*CELERY_COMMAND, "beat", "-l", "WARNING", "--pidfile=")
+MANAGE_COMMAND = f"{sys.executable} {Path(__file__).resolve().parents[3] / 'manage.py'}"
+IGNORE_ROOT_WARNING = "ignore:You're running the worker with superuser privileges"
 
 
 class Command(BaseCommand):
@@ -49,13 +56,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--processes",
             type=int,
-            default=env.number("WEB_PROCESSES", default_processes()),
+            default=env.read_int("WEB_PROCESSES", get_default_processes()),
             help="web server processes (default: WEB_PROCESSES, or one for each core, at most 4)",
         )
         parser.add_argument(
             "--threads",
             type=int,
-            default=env.number("THREADS", THREADS),
+            default=env.read_int("THREADS", DEFAULT_THREADS),
             help="threads in each of them (default: THREADS, or 2)",
         )
         parser.add_argument("--concurrency", type=int, default=1, help="worker processes")
@@ -63,7 +70,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare, start, watch, stop."""
-        refuse_taken_port(options["host"], options["port"])
+        check_port(options["host"], options["port"])
         for name in ("processes", "threads", "concurrency"):
             if options[name] < 1:
                 raise CommandError(f"--{name} must be at least 1, not {options[name]}.")
@@ -73,19 +80,19 @@ class Command(BaseCommand):
         group.stop_on_signals()
         try:
             self.stdout.write("Preparing the database ...")
-            with first_run.alone():
+            with first_run.database_lock():
                 login = self.prepare(samples=not options["no_samples"])
             connections.close_all()
             self.start_children(group, options)
             if self.wait_until_ready(group, options):
-                self.say_where(options, login)
+                self.print_addresses(options, login)
                 group.watch(self.stdout.write)
                 self.stdout.write("Stopping; running tasks are finished first ...")
         except OperationalError as error:
             raise CommandError(f"The database cannot be used. {error}") from error
         finally:
             group.stop()
-            embedded.release(settings.VAR_DIR)
+            embedded_postgres.release(settings.VAR_DIR)
         self.stdout.write("Stopped.")
 
     def prepare(self, *, samples: bool) -> str:
@@ -94,21 +101,23 @@ class Command(BaseCommand):
         if not settings.DEBUG:
             call_command("collectstatic", verbosity=0, interactive=False)
         if name := first_run.find_administrator():
-            return f"as {name} (forgotten password: {MANAGE} changepassword {name})"
+            return f"as {name} (forgotten password: {MANAGE_COMMAND} changepassword {name})"
         if first_run.has_users():
-            return f"not yet: no administrator is active ({MANAGE} createsuperuser)"
+            return f"not yet: no administrator is active ({MANAGE_COMMAND} createsuperuser)"
         if samples:
             call_command("load_samples", stdout=self.stdout)
         password = first_run.create_administrator()
-        return f"as {first_run.ADMINISTRATOR} with password {password} (shown only now)"
+        return f"as {first_run.ADMINISTRATOR_USERNAME} with password {password} (shown only now)"
 
     def start_children(self, group: ProcessGroup, options: dict[str, Any]) -> None:
         """Start worker, scheduler and web server."""
-        quiet = {"PYTHONWARNINGS": ROOT_WARNING}
+        quiet = {"PYTHONWARNINGS": IGNORE_ROOT_WARNING}
         concurrency = f"--concurrency={options['concurrency']}"
-        group.start("worker", [*WORKER, concurrency], quiet)
-        group.start("scheduler", BEAT, {})
-        group.start("web server", granian(options), {"THREADS": str(options["threads"])})
+        group.start("worker", [*WORKER_COMMAND, concurrency], quiet)
+        group.start("scheduler", BEAT_COMMAND, {})
+        group.start(
+            "web server", build_granian_command(options), {"THREADS": str(options["threads"])}
+        )
 
     def wait_until_ready(self, group: ProcessGroup, options: dict[str, Any]) -> bool:
         """Wait until the service answers; return False when asked to stop before.
@@ -116,16 +125,16 @@ class Command(BaseCommand):
         The worker and the scheduler may fail meanwhile: they are restarted later. A web server
         that ends already now is configured wrongly, and its messages say how.
         """
-        deadline = time.monotonic() + START_TIMEOUT
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while not group.stopping:
-            if answers(f"http://{options['host']}:{options['port']}/readyz"):
+            if is_ready(f"http://{options['host']}:{options['port']}/readyz"):
                 return True
             if group.children["web server"].status() is not None or time.monotonic() > deadline:
                 raise CommandError("The web server does not answer; its messages are above.")
             time.sleep(0.1)
         return False
 
-    def say_where(self, options: dict[str, Any], login: str) -> None:
+    def print_addresses(self, options: dict[str, Any], login: str) -> None:
         """Tell a newcomer what to open."""
         base = f"http://{options['host']}:{options['port']}"
         name = first_run.find_administrator() or "NAME"
@@ -134,20 +143,20 @@ class Command(BaseCommand):
 Conversations      {base}/admin/
 Log in             {login}
 API documentation  {base}/api/docs/
-From a shell       export TOKEN=$({MANAGE} create_token {name})
+From a shell       export TOKEN=$({MANAGE_COMMAND} create_token {name})
                    curl -H "Authorization: Bearer $TOKEN" {base}/api/memory/threads
 Stop               Ctrl-C
 """
         )
 
 
-def default_processes() -> int:
+def get_default_processes() -> int:
     """Return one web process for each core this process may use, at most four."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(MAX_DEFAULT_PROCESSES, cores or 1)
 
 
-def granian(options: dict[str, Any]) -> list[str]:
+def build_granian_command(options: dict[str, Any]) -> list[str]:
     """Return the web server's command line.
 
     Granian starts a web process that was killed again. If the new one ends within seconds, too, it
@@ -157,14 +166,14 @@ def granian(options: dict[str, Any]) -> list[str]:
         "granian", "--interface", "rsgi", "--http", "1", "--no-ws", "--log-level", "warning",
         "--host", options["host"], "--port", str(options["port"]),
         "--workers", str(options["processes"]), "--respawn-failed-workers",
-        "--http1-header-read-timeout", str(HEADER_TIMEOUT * 1000),
-        "--backlog", str(CONNECTIONS), "--backpressure", str(CONNECTIONS),
-        "--workers-kill-timeout", str(WORKER_STOP_TIMEOUT),
+        "--http1-header-read-timeout", str(HEADER_TIMEOUT_SECONDS * 1000),
+        "--backlog", str(MAX_CONNECTIONS), "--backpressure", str(MAX_CONNECTIONS),
+        "--workers-kill-timeout", str(WORKER_STOP_TIMEOUT_SECONDS),
         "project.rsgi:application",
     ]  # fmt: skip
 
 
-def refuse_taken_port(host: str, port: int) -> None:
+def check_port(host: str, port: int) -> None:
     """Raise `CommandError` where we could not listen."""
     if not 0 < port < 65_536:
         raise CommandError(f"A port is a number from 1 to 65535, not {port}.")
@@ -180,7 +189,7 @@ def refuse_taken_port(host: str, port: int) -> None:
             raise CommandError(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
 
 
-def answers(url: str) -> bool:
+def is_ready(url: str) -> bool:
     """Tell whether the service says it is ready."""
     try:
         with urllib.request.urlopen(url, timeout=5) as response:

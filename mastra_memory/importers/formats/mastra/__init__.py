@@ -74,7 +74,7 @@ def _convert_thread(
     store: MastraDatabase, resources: ResourceMapping, row: MastraRow, location: str
 ) -> Iterator[SourceItem]:
     metadata, remark = _parse_metadata(store, row["metadata"])
-    text, kept = working_memory.taken_out(metadata)
+    text, kept = working_memory.pop_from_metadata(metadata)
     created_at, updated_at = get_time(row, "created_at"), get_time(row, "updated_at")
     title = coercion.to_text(row["title"])
     resource_id = resources.resolve(coercion.to_text(row["resourceId"]))

@@ -8,11 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-USERS = "postgres.users"
+USERS_LOCK_FILE = "postgres.users"
 """Every process that uses the server holds this file's lock shared."""
-ALIVE = "postgres.keeper"
-"""The keeper holds this file's lock as long as it lives."""
-STOP_TIMEOUT = 60
+SUPERVISOR_LOCK_FILE = "postgres.supervisor"
+"""The supervisor holds the lock on this file while it runs."""
+STOP_TIMEOUT_SECONDS = 60
 
 
 def main(var_dir: Path, data: Path) -> None:
@@ -20,34 +20,34 @@ def main(var_dir: Path, data: Path) -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
-    with open(var_dir / USERS, "a") as users:
+    with open(var_dir / USERS_LOCK_FILE, "a") as users:
         fcntl.flock(users, fcntl.LOCK_EX)
-        stop(data)
+        stop_server(data)
 
 
 def stop_if_unused(var_dir: Path, data: Path) -> None:
-    """Stop the server unless somebody uses it; if the keeper is doing so already, wait for it."""
-    with open(var_dir / USERS, "a") as users:
+    """Stop the server unless somebody uses it; if the supervisor is already doing so, wait."""
+    with open(var_dir / USERS_LOCK_FILE, "a") as users:
         try:
             fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            fcntl.flock(users, fcntl.LOCK_SH)  # granted at once by users, at the end by the keeper
+            fcntl.flock(users, fcntl.LOCK_SH)  # wait for a supervisor that is stopping the server
             return
-        stop(data)
+        stop_server(data)
 
 
-def stop(data: Path) -> None:
+def stop_server(data: Path) -> None:
     """Shut the server down, cutting open sessions but losing nothing, and wait for it."""
-    pid = server_pid(data)
+    pid = find_server_pid(data)
     if pid is None:
         return
     os.kill(pid, signal.SIGINT)
-    give_up = time.monotonic() + STOP_TIMEOUT
-    while server_pid(data) is not None and time.monotonic() < give_up:
+    give_up = time.monotonic() + STOP_TIMEOUT_SECONDS
+    while find_server_pid(data) is not None and time.monotonic() < give_up:
         time.sleep(0.02)
 
 
-def server_pid(data: Path) -> int | None:
+def find_server_pid(data: Path) -> int | None:
     """Give the process id of the running server, None if there is none."""
     try:
         pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
@@ -57,12 +57,12 @@ def server_pid(data: Path) -> int | None:
     return pid if _is_postgres(pid) else None
 
 
-def forget_dead_server(data: Path, socket_path: Path) -> None:
+def remove_stale_lock_files(data: Path, socket_path: Path) -> None:
     """Remove the lock files of a server that was killed: its number may be another process's now.
 
     A new server still notices if children of the dead one hold its shared memory.
     """
-    if server_pid(data) is None:
+    if find_server_pid(data) is None:
         (data / "postmaster.pid").unlink(missing_ok=True)
         socket_path.with_name(f"{socket_path.name}.lock").unlink(missing_ok=True)
 

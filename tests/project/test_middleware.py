@@ -6,8 +6,8 @@ from django.test import Client, RequestFactory
 from django.utils import translation
 from pytest_django import Settings
 
+from project.middleware import is_api_request
 from project.models import AccessToken
-from project.pages import is_of_program
 from tests.support.factories import make_user
 
 THREADS = "/api/memory/threads"
@@ -17,7 +17,7 @@ THREADS = "/api/memory/threads"
 def bearer(db: None) -> dict[str, str]:
     """The header of somebody with an access token."""
     token = AccessToken(user=make_user("ana", unscoped=True))
-    secret = token.give_secret()
+    secret = token.generate_secret()
     token.save()
     return {"authorization": f"Bearer {secret}"}
 
@@ -35,7 +35,7 @@ def bearer(db: None) -> dict[str, str]:
 )
 def test_is_of_program(path: str, headers: dict[str, str], program: bool) -> None:
     request: HttpRequest = RequestFactory().get(path, headers=headers)
-    assert is_of_program(request) is program
+    assert is_api_request(request) is program
 
 
 def test_program__gets_no_session_and_no_language(client: Client, bearer: dict[str, str]) -> None:

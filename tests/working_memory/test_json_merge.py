@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.working_memory.json_merge import merged, parsed
+from mastra_memory.working_memory.json_merge import merge_objects, parse_object
 
 KNOWN = {"name": "Al", "prefs": {"a": 1, "b": 2}, "tags": ["x", "y"]}
 
@@ -37,14 +37,14 @@ def test_merged__objects_merge_arrays_replace_null_deletes(
     stored: dict[str, Any], update: Any, result: dict[str, Any]
 ) -> None:
     before = repr(stored)
-    assert merged(stored, update) == result
+    assert merge_objects(stored, update) == result
     assert repr(stored) == before
 
 
 @pytest.mark.parametrize("text", ["", "  ", "not json", "[1]", '"x"', "5", "null", '{"a": 1'])
 def test_parsed__what_is_no_object_counts_as_empty(text: str) -> None:
-    assert parsed(text) == {}
+    assert parse_object(text) == {}
 
 
 def test_parsed__keeps_the_order_of_keys() -> None:
-    assert list(parsed('{"b": 1, "a": 2}')) == ["b", "a"]
+    assert list(parse_object('{"b": 1, "a": 2}')) == ["b", "a"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from project import embedded, keeper
+from project import embedded_postgres, postgres_supervisor
 from tests.project.commands import ROOT, environment
 
 # Starts the server through Django, says so, and ends when its standard input does.
@@ -80,7 +80,7 @@ def var_dir(tmp_path: Path) -> Iterator[Path]:
 
 
 def server_pid(var_dir: Path) -> int | None:
-    return keeper.server_pid(embedded.data_dir(var_dir))
+    return postgres_supervisor.find_server_pid(embedded_postgres.data_dir(var_dir))
 
 
 def wait_until_stopped(var_dir: Path) -> None:
@@ -130,7 +130,7 @@ def test_start__recovers_from_a_server_that_was_killed(var_dir: Path, new_user: 
     os.kill(pid, signal.SIGKILL)
     wait_until_stopped(var_dir)
     # The dead server's number now belongs to somebody else: to this very process.
-    pid_file = embedded.data_dir(var_dir) / "postmaster.pid"
+    pid_file = embedded_postgres.data_dir(var_dir) / "postmaster.pid"
     pid_file.write_text(pid_file.read_text().replace(str(pid), str(os.getpid()), 1))
     other = new_user(var_dir)
     assert other.wait_until_connected() > before
@@ -149,7 +149,7 @@ def test_start__works_where_the_path_is_too_long_for_a_socket(
     tmp_path: Path, new_user: NewUser
 ) -> None:
     var_dir = tmp_path / ("deep" * 20) / ("down" * 10)
-    assert embedded.socket_dir(var_dir) != embedded.data_dir(var_dir)
+    assert embedded_postgres.socket_dir(var_dir) != embedded_postgres.data_dir(var_dir)
     user = new_user(var_dir)
     user.wait_until_connected()
     user.leave()
@@ -157,16 +157,16 @@ def test_start__works_where_the_path_is_too_long_for_a_socket(
 
 
 def test_release__returns_when_the_server_has_stopped(tmp_path: Path) -> None:
-    embedded.start(tmp_path)
+    embedded_postgres.start(tmp_path)
     assert server_pid(tmp_path) is not None
-    embedded.release(tmp_path)
+    embedded_postgres.release(tmp_path)
     assert server_pid(tmp_path) is None
 
 
 def test_start__a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(embedded.EmbeddedDatabaseError) as caught:
-        embedded.start(tmp_path / "file" / "var")
+    with pytest.raises(embedded_postgres.EmbeddedDatabaseError) as caught:
+        embedded_postgres.start(tmp_path / "file" / "var")
     assert str(caught.value).count("\n") == 0
     assert str(tmp_path / "file") in str(caught.value)
 
@@ -182,12 +182,12 @@ def test_start__a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> 
     ],
 )
 def test_explain__says_what_is_wrong_in_one_sentence(complaint: str, expected: str) -> None:
-    said = embedded.explain(complaint, Path("/srv/var"))
+    said = embedded_postgres.describe_failure(complaint, Path("/srv/var"))
     assert expected in said
     assert "/srv/var" in said
     assert "\n" not in said
 
 
 def test_database_settings__touch_no_file(tmp_path: Path) -> None:
-    embedded.database_settings(tmp_path / "var")
+    embedded_postgres.database_settings(tmp_path / "var")
     assert list(tmp_path.iterdir()) == []

@@ -14,49 +14,49 @@ from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-API = "/api/memory/"
+API_PREFIX = "/api/memory/"
 
 
-def wants_data(request: HttpRequest) -> bool:
+def accepts_only_data(request: HttpRequest) -> bool:
     """Tell whether the API is asked, and for no page: the answer then is the same for all."""
     accepted = request.META.get("HTTP_ACCEPT", "")
-    return request.path_info.startswith(API) and "text/html" not in accepted
+    return request.path_info.startswith(API_PREFIX) and "text/html" not in accepted
 
 
-def is_of_program(request: HttpRequest) -> bool:
+def is_api_request(request: HttpRequest) -> bool:
     """Tell whether a program asks: without cookies nobody is logged in by a page."""
-    return wants_data(request) and not request.META.get("HTTP_COOKIE")
+    return accepts_only_data(request) and not request.META.get("HTTP_COOKIE")
 
 
-class _ForPages:
+class _SkipForApiRequests:
     get_response: Any
 
     def __call__(self, request: HttpRequest) -> Any:
         page: Any = super()
-        return self.get_response(request) if is_of_program(request) else page.__call__(request)
+        return self.get_response(request) if is_api_request(request) else page.__call__(request)
 
 
-class PageFiles(_ForPages, WhiteNoiseMiddleware):
+class PageWhiteNoiseMiddleware(_SkipForApiRequests, WhiteNoiseMiddleware):
     """The files that pages are made of."""
 
 
-class PageSession(_ForPages, SessionMiddleware):
+class PageSessionMiddleware(_SkipForApiRequests, SessionMiddleware):
     """What a browser is remembered by."""
 
 
-class PageLanguage(LocaleMiddleware):
+class PageLocaleMiddleware(LocaleMiddleware):
     """Pages in the reader's language."""
 
     def __call__(self, request: HttpRequest) -> Any:
-        if wants_data(request):
+        if accepts_only_data(request):
             return self.get_response(request)
         with translation.override(translation.get_language()):  # else the next caller inherits it
             return super().__call__(request)
 
 
-class PageLogin(_ForPages, AuthenticationMiddleware):
+class PageAuthenticationMiddleware(_SkipForApiRequests, AuthenticationMiddleware):
     """Who is logged in."""
 
 
-class PageMessages(_ForPages, MessageMiddleware):
+class PageMessageMiddleware(_SkipForApiRequests, MessageMiddleware):
     """What was done, told on the next page."""

@@ -17,7 +17,7 @@ class Account(NamedTuple):
     gid: int
 
 
-def server_account(data: Path) -> Account | None:
+def find_server_account(data: Path) -> Account | None:
     """Give the account for the server, None where our own will do.
 
     Root takes the owner of existing data: a database begun by an ordinary user stays theirs.
@@ -26,21 +26,21 @@ def server_account(data: Path) -> Account | None:
         return None
     if data.exists() and (owner := data.stat()).st_uid != 0:
         return Account(owner.st_uid, owner.st_gid)
-    entry = _named(SERVER_USER) or _made(SERVER_USER) or pwd.getpwnam("nobody")
+    entry = _find_account(SERVER_USER) or _create_account(SERVER_USER) or pwd.getpwnam("nobody")
     return Account(entry.pw_uid, entry.pw_gid)
 
 
-def run_as(account: Account | None) -> dict[str, Any]:
+def build_run_arguments(account: Account | None) -> dict[str, Any]:
     """Give the arguments of `subprocess.run` for running as this account."""
     if account is None:
         return {}
     return {"user": account.uid, "group": account.gid, "extra_groups": []}
 
 
-def hand_over(folder: Path, account: Account) -> None:
+def give_folder(folder: Path, account: Account) -> None:
     """Give a folder to the account and let it pass through the folders above."""
     os.chown(folder, account.uid, account.gid)
-    _let_pass(folder, account)
+    _allow_traversal(folder, account)
 
 
 def make_private_dir(folder: Path, account: Account | None) -> None:
@@ -54,27 +54,27 @@ def make_private_dir(folder: Path, account: Account | None) -> None:
         raise PermissionError(13, f"Permission denied: {folder} belongs to somebody else")
 
 
-def let_run(programs: Path, account: Account) -> None:
+def allow_execution(programs: Path, account: Account) -> None:
     """Let the account run the programs below a folder, where an installation by root forbids it."""
-    if _reaches(programs / "bin" / "postgres", account):
+    if _can_execute(programs / "bin" / "postgres", account):
         return
-    _let_pass(programs, account)
+    _allow_traversal(programs, account)
     for path in (programs, *programs.rglob("*")):
         mode = path.stat().st_mode
         path.chmod(mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0))
 
 
-def _reaches(program: Path, account: Account) -> bool:
+def _can_execute(program: Path, account: Account) -> bool:
     try:
         command = [str(program), "--version"]
         return not subprocess.run(
-            command, capture_output=True, cwd="/", check=False, **run_as(account)
+            command, capture_output=True, cwd="/", check=False, **build_run_arguments(account)
         ).returncode
     except PermissionError:
         return False
 
 
-def _let_pass(folder: Path, account: Account) -> None:
+def _allow_traversal(folder: Path, account: Account) -> None:
     """Open the folders above for passing through (not for listing) where that is barred."""
     for parent in folder.parents:
         info = parent.stat()
@@ -83,16 +83,16 @@ def _let_pass(folder: Path, account: Account) -> None:
         parent.chmod(info.st_mode | stat.S_IXOTH)
 
 
-def _named(name: str) -> pwd.struct_passwd | None:
+def _find_account(name: str) -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(name)
     except KeyError:
         return None
 
 
-def _made(name: str) -> pwd.struct_passwd | None:
+def _create_account(name: str) -> pwd.struct_passwd | None:
     try:
         subprocess.run(["useradd", "--system", name], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return _named(name)
+    return _find_account(name)
