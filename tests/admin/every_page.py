@@ -104,6 +104,7 @@ def own_export(owner: User) -> ExportJob:
 
 ROWS: dict[str, Any] = {
     "embeddingrequest": EmbeddingRequest,
+    "message": Message,
     "modelusage": ModelUsage,
     "observationalrecord": ObservationalRecord,
     "tag": Tag,
@@ -130,6 +131,8 @@ def address_of(name: str, export: ExportJob | None = None) -> str:
         return reverse(route)
     if page in about and model == "thread":
         return reverse(route, kwargs=about[page])
+    if model == "message":
+        return reverse(route, kwargs={"object_id": "m1"})
     return reverse(route, kwargs={"object_id": ROWS[model].objects.get().pk})
 
 
@@ -137,6 +140,7 @@ QUERIES = {
     "thread_changelist": ["?all=1", "?q=reach", "?q=example.com", "?q=late", "?status=flagged"],
     "thread_change": ["?part=1", "?at=m1", "?find=reach"],
     "thread_exports": ["?part=1"],
+    "message_changelist": ["?q=reach", "?q=example.com", "?q=m1", "?error=yes", "?tool_call=no"],
     "workingmemory_changelist": ["?q=secret"],
     "modelusage_changelist": ["?q=secret"],
 }

@@ -52,6 +52,10 @@ NEEDS: dict[str, set[str] | None] = {
         f"{model}_text": {f"view_{model}", "view_thread"}
         for model in ("workingmemory", "observationalrecord")
     },
+    # Messages have the rights of the conversation page, to which their own pages lead.
+    **{f"message_{page}": VIEW for page in ("changelist", "change", "history")},
+    "message_add": None,
+    "message_delete": None,
     # The list of a model opens with its own permission; its rows need `view_thread`.
     **{
         f"{model}_changelist": {f"view_{model}"}

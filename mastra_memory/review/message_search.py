@@ -1,0 +1,53 @@
+"""Find messages across all conversations, for the message list of the admin."""
+
+from django.db.models import F, Func, QuerySet
+from django.db.models.fields import BooleanField
+
+from mastra_memory import conf
+from mastra_memory.content.redaction import Mask
+from mastra_memory.models import Message, Thread
+from mastra_memory.review import masked_search
+from mastra_memory.search import queries
+
+MAX_RESULTS = 300
+"""A search returns at most this many messages, newest first."""
+MAX_LISTED_THREADS = 2_000
+"""Without a search, the list covers this many conversations, newest activity first.
+
+No index orders the messages of all conversations by time. With this limit the database reads only
+the messages of these conversations, however many others there are.
+"""
+
+
+class HasToolCall(Func):
+    """Condition: the message contains a tool call."""
+
+    template = "(%(expressions)s @? '$.parts[*].toolInvocation')"
+    output_field = BooleanField()
+    conditional = True
+
+    def __init__(self, content: str = "content") -> None:
+        super().__init__(F(content))
+
+
+def filter_recent_threads(
+    messages: QuerySet[Message], threads: QuerySet[Thread]
+) -> QuerySet[Message]:
+    """Return the messages that belong to the `MAX_LISTED_THREADS` most recent of the threads."""
+    newest = threads.order_by("-updated_at", "-pk").values("pk")[:MAX_LISTED_THREADS]
+    return messages.filter(thread__in=newest)
+
+
+def find_messages(messages: QuerySet[Message], query: str, mask: Mask) -> list[str]:
+    """Return the ids of those messages that contain all words of the query, newest first.
+
+    A query that is the id of a message also finds this message. Words are found only where `mask`
+    leaves them readable; otherwise a search would reveal masked values.
+    """
+    with_words = queries.list_messages_with_words(query).values("pk")
+    newest = messages.filter(pk__in=with_words).order_by("-created_at", "-sequence")
+    ids = list(newest.values_list("pk", flat=True)[:MAX_RESULTS])
+    language = conf.app_settings().SEARCH_LANGUAGE
+    readable = masked_search.list_readable_messages(ids, query, language, mask)
+    named = messages.filter(pk=query.strip()).values_list("pk", flat=True)
+    return [*named, *(pk for pk in ids if pk in readable)]
