@@ -28,7 +28,7 @@ from mastra_memory.admin.markdown import escape_bidi_overrides, render_highlight
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.models import Message
 from mastra_memory.review import message_search, thread_search
-from mastra_memory.review.filters import HasFailedTool
+from mastra_memory.review.filters import HasFailedToolCall
 
 PREVIEW_CHARACTERS = 160
 TITLE_CHARACTERS = 100
@@ -66,7 +66,7 @@ class ErrorFilter(ConditionFilter):
 
     title = _("has an error")
     parameter_name = "error"
-    condition = HasFailedTool()
+    condition = HasFailedToolCall()
 
 
 class MessageChangeList(TruncatedChangeList):
@@ -89,7 +89,9 @@ class MessageChangeList(TruncatedChangeList):
         self.passages = {}
         if self.query.strip() and messages:
             ids = [message.pk for message in messages]
-            passages = thread_search.passages(ids, self.query, access.get_mask(request.user))
+            passages = thread_search.highlight_passages(
+                ids, self.query, access.get_mask(request.user)
+            )
             self.passages = {pk: render_highlights(html) for pk, html in passages.items()}
         self.result_list = messages
 
@@ -153,7 +155,7 @@ class MessageAdmin(ReadOnlyAdmin):
         return messages.defer("content", "text", "search").annotate(
             beginning=beginning,
             has_tool_call=message_search.HasToolCall(),
-            has_error=HasFailedTool(),
+            has_error=HasFailedToolCall(),
         )
 
     def changelist_view(

@@ -48,6 +48,6 @@ def find_messages(messages: QuerySet[Message], query: str, mask: Mask) -> list[s
     newest = messages.filter(pk__in=with_words).order_by("-created_at", "-sequence")
     ids = list(newest.values_list("pk", flat=True)[:MAX_RESULTS])
     language = conf.app_settings().SEARCH_LANGUAGE
-    readable = masked_search.list_readable_messages(ids, query, language, mask)
+    readable = masked_search.filter_readable_messages(ids, query, language, mask)
     named = messages.filter(pk=query.strip()).values_list("pk", flat=True)
     return [*named, *(pk for pk in ids if pk in readable)]
