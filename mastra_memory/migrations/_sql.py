@@ -1,52 +1,150 @@
-"""SQL that Django's migrations cannot say: a sequence, owner-keeping foreign keys, a function."""
+"""SQL for what Django's migrations cannot express; migration 0002 runs it."""
 
+# One sequence for all messages. `Message.sequence` orders messages of the same millisecond.
 CREATE_SEQUENCE = "CREATE SEQUENCE mastra_memory_message_sequence"
 DROP_SEQUENCE = "DROP SEQUENCE mastra_memory_message_sequence"
 
-# What hangs on a thread follows its owner and goes with it, set by set, inside the database.
-_BELONGS_TO_THREAD = """
-ALTER TABLE mastra_memory_{table} ADD CONSTRAINT mastra_{name}_thread_fk
-    FOREIGN KEY (thread_id, resource_id) REFERENCES mastra_memory_thread (id, resource_id)
-    ON UPDATE CASCADE ON DELETE CASCADE
-"""
-_BELONGS_TO = """
-ALTER TABLE mastra_memory_{table} ADD CONSTRAINT mastra_{name}_fk
-    FOREIGN KEY ({column}) REFERENCES mastra_memory_{target} (id) ON DELETE CASCADE
-"""
-ADD_FOREIGN_KEYS = [
-    _BELONGS_TO_THREAD.format(table="message", name="message"),
-    _BELONGS_TO_THREAD.format(table="workingmemory", name="wm"),
-    _BELONGS_TO_THREAD.format(table="observationalrecord", name="om"),
-    _BELONGS_TO.format(
-        table="workingmemoryrevision",
-        name="wm_revision",
-        column="working_memory_id",
-        target="workingmemory",
+
+def _add_foreign_key(
+    table: str, name: str, columns: str, target: str, *, on_delete: str = "CASCADE"
+) -> tuple[str, str]:
+    """Return the SQL that adds a foreign key and the SQL that drops it."""
+    references = "id, resource_id" if "," in columns else "id"
+    on_update = " ON UPDATE CASCADE" if "," in columns else ""
+    add = f"""ALTER TABLE mastra_memory_{table} ADD CONSTRAINT {name}
+        FOREIGN KEY ({columns}) REFERENCES mastra_memory_{target} ({references})
+        {on_update} ON DELETE {on_delete}"""
+    return add, f"ALTER TABLE mastra_memory_{table} DROP CONSTRAINT {name}"
+
+
+# Django emulates ON DELETE in Python: deleting a thread would load its messages. Keys on (thread,
+# resource) also let the database update the owner of all rows when a thread is transferred.
+_OWNED = "thread_id, resource_id"
+FOREIGN_KEYS = [
+    _add_foreign_key("message", "mastra_message_thread_fk", _OWNED, "thread"),
+    _add_foreign_key("workingmemory", "mastra_wm_thread_fk", _OWNED, "thread"),
+    _add_foreign_key("observationalrecord", "mastra_om_thread_fk", _OWNED, "thread"),
+    # The numbers outlive their thread; thread and resource become null.
+    _add_foreign_key(
+        "modelusage", "mastra_usage_thread_fk", _OWNED, "thread", on_delete="SET NULL"
     ),
-    _BELONGS_TO.format(
-        table="observationchunk", name="chunk", column="record_id", target="observationalrecord"
+    _add_foreign_key(
+        "workingmemoryrevision", "mastra_wm_revision_fk", "working_memory_id", "workingmemory"
     ),
-]
-DROP_FOREIGN_KEYS = [
-    "ALTER TABLE mastra_memory_message DROP CONSTRAINT mastra_message_thread_fk",
-    "ALTER TABLE mastra_memory_workingmemory DROP CONSTRAINT mastra_wm_thread_fk",
-    "ALTER TABLE mastra_memory_observationalrecord DROP CONSTRAINT mastra_om_thread_fk",
-    "ALTER TABLE mastra_memory_workingmemoryrevision DROP CONSTRAINT mastra_wm_revision_fk",
-    "ALTER TABLE mastra_memory_observationchunk DROP CONSTRAINT mastra_chunk_fk",
+    _add_foreign_key("observationchunk", "mastra_chunk_fk", "record_id", "observationalrecord"),
+    _add_foreign_key("messageembedding", "mastra_embedding_message_fk", "message_id", "message"),
+    _add_foreign_key("embeddingrequest", "mastra_embedding_request_fk", "message_id", "message"),
+    *(
+        _add_foreign_key(table, f"mastra_{table}_thread_fk", "thread_id", "thread")
+        for table in ("review", "reviewnote", "threadtag", "visit", "score", "threadchange")
+    ),
 ]
 
-# Searchable words: accents folded (combining marks U+0300 to U+036F dropped after decomposing),
-# capped so that no text can outgrow a tsvector (1 MB). ASCII text, the common case, skips the fold.
-CREATE_WORDS = r"""
+# The functions that turn a text into searchable words, and a query into a phrase.
+#
+# `fold` drops accents: combining marks U+0300 to U+036F after decomposition. The rest is composed
+# again, for Hangul and kana. `spaced` puts spaces around characters of scripts that are written
+# without spaces (Thai, Lao, Burmese, Khmer, kana, Han), so that a part of a run can be found as a
+# phrase, and replaces signs within words: otherwise PostgreSQL takes `tea/coffee` for a file name
+# and `List<String>` for a tag, and their parts are not found. ASCII text, the common case, skips
+# both. `words` cuts the text, because a tsvector is limited to 1 MB.
+CREATE_SEARCH_FUNCTIONS = r"""
 CREATE FUNCTION mastra_memory_fold(words text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
     RETURN CASE WHEN octet_length(words) = length(words) THEN words
-        ELSE regexp_replace(normalize(words, NFD), U&'[\0300-\036f]', '', 'g') END;
+        ELSE normalize(regexp_replace(normalize(words, NFD), U&'[\0300-\036f]', '', 'g'), NFC)
+        END;
+CREATE FUNCTION mastra_memory_spaced(words text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN translate(CASE WHEN octet_length(words) = length(words) THEN words
+        ELSE regexp_replace(words, '([\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff\u3040-\u30ff'
+            || '\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])', ' \1 ', 'g')
+        END, '<>/\@=&?#:._-', repeat(' ', 13));
 CREATE FUNCTION mastra_memory_words(language regconfig, words text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
-    RETURN to_tsvector(language, mastra_memory_fold(left(words, 100000)));
+    RETURN to_tsvector(language, mastra_memory_spaced(mastra_memory_fold(left(words, 100000))));
+CREATE FUNCTION mastra_memory_phrase(language regconfig, words text) RETURNS tsquery
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN phraseto_tsquery(language, mastra_memory_spaced(mastra_memory_fold(words)));
 """
-DROP_WORDS = """
+DROP_SEARCH_FUNCTIONS = """
+DROP FUNCTION mastra_memory_phrase(regconfig, text);
 DROP FUNCTION mastra_memory_words(regconfig, text);
+DROP FUNCTION mastra_memory_spaced(text);
 DROP FUNCTION mastra_memory_fold(text);
+"""
+
+# Indexes on a JSON path and on a function's result. Both are small: few messages contain a failed
+# tool call, and titles are short.
+CREATE_INDEXES = """
+CREATE INDEX mastra_message_tool_error ON mastra_memory_message (thread_id) WHERE
+    content @? '$.parts[*].toolInvocation ? (@.state == "output-error" || @.isError == true)';
+CREATE INDEX mastra_thread_title_words ON mastra_memory_thread
+    USING gin (mastra_memory_words('simple', title));
+"""
+DROP_INDEXES = """
+DROP INDEX mastra_message_tool_error;
+DROP INDEX mastra_thread_title_words;
+"""
+
+# A changed text deletes its vectors and requests new ones in the same transaction. A worker that
+# finishes vectors of the old text later finds its claim gone and discards them.
+CREATE_TRIGGERS = r"""
+CREATE FUNCTION mastra_memory_text_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    WITH gone AS (
+        DELETE FROM mastra_memory_messageembedding WHERE message_id = NEW.id RETURNING model)
+    INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)
+    SELECT DISTINCT NEW.id, NEW.thread_id, NEW.resource_id, model FROM gone
+    ON CONFLICT (message_id, model) DO NOTHING;
+    UPDATE mastra_memory_embeddingrequest SET claim = NULL, attempts = 0, error = '',
+        due_at = now(), failed_at = NULL
+    WHERE message_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER mastra_memory_text_changed AFTER UPDATE OF text ON mastra_memory_message
+    FOR EACH ROW WHEN (OLD.text IS DISTINCT FROM NEW.text)
+    EXECUTE FUNCTION mastra_memory_text_changed();
+
+CREATE FUNCTION mastra_memory_message_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE mastra_memory_messageembedding SET thread_id = NEW.thread_id,
+        resource_id = NEW.resource_id WHERE message_id = NEW.id;
+    UPDATE mastra_memory_embeddingrequest SET thread_id = NEW.thread_id,
+        resource_id = NEW.resource_id WHERE message_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER mastra_memory_message_moved
+    AFTER UPDATE OF thread_id, resource_id ON mastra_memory_message
+    FOR EACH ROW WHEN ((OLD.thread_id, OLD.resource_id) IS DISTINCT FROM
+        (NEW.thread_id, NEW.resource_id))
+    EXECUTE FUNCTION mastra_memory_message_moved();
+"""
+DROP_TRIGGERS = """
+DROP TRIGGER mastra_memory_message_moved ON mastra_memory_message;
+DROP FUNCTION mastra_memory_message_moved();
+DROP TRIGGER mastra_memory_text_changed ON mastra_memory_message;
+DROP FUNCTION mastra_memory_text_changed();
+"""
+
+# The statement that saves a batch calls this to roll itself back if it could not store all
+# messages; see `mastra_memory.messages.storage`.
+CREATE_REFUSE_FUNCTION = """
+CREATE FUNCTION mastra_memory_refuse() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'not every message could be stored' USING ERRCODE = 'MM001';
+END $$
+"""
+DROP_REFUSE_FUNCTION = "DROP FUNCTION mastra_memory_refuse()"
+
+# Messages of a few thousand characters stay in their row, uncompressed, so that most pages of
+# messages are read without the TOAST table. The row of a thread changes with every save; free space
+# in its page lets PostgreSQL update it in place (a HOT update).
+SET_STORAGE = """
+ALTER TABLE mastra_memory_message SET (toast_tuple_target = 8160);
+ALTER TABLE mastra_memory_thread SET (fillfactor = 80);
+"""
+RESET_STORAGE = """
+ALTER TABLE mastra_memory_message RESET (toast_tuple_target);
+ALTER TABLE mastra_memory_thread RESET (fillfactor);
 """

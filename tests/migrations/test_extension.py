@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from mastra_memory.migrations import _sql_embeddings
+from mastra_memory.migrations import _extension
 from tests.support.factories import unique
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +33,7 @@ def elsewhere() -> Iterator[BaseDatabaseWrapper]:
 
 def create(there: BaseDatabaseWrapper) -> None:
     """What the migration does."""
-    _sql_embeddings.create_extension(None, SimpleNamespace(connection=there))
+    _extension.create_extension(None, SimpleNamespace(connection=there))
 
 
 def has_vector(there: BaseDatabaseWrapper) -> bool:
