@@ -1,4 +1,4 @@
-"""Threads of a forked conversation: the current path, and a clone for each edited branch."""
+"""Convert a conversation with branches: its current path becomes a thread, others become clones."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,14 +11,16 @@ from mastra_memory.importers.conversation import ConversationBuilder
 from mastra_memory.importers.records import SourceItem, derive_id
 
 AddMessage = Callable[[ConversationBuilder, str, bool], None]
-"""Add the turn of a node to a transcript; the flag says that the node was reported before."""
+"""Adds the message of a node to a builder. The flag says that an earlier path has the node too, so
+that an omitted message is not reported again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceConversation:
-    """What the source says about a conversation as a whole."""
+    """The fields of a conversation that all its paths share."""
 
     source: str
+    """The name of the format."""
     id: str
     resource_id: str
     title: str
@@ -32,25 +34,36 @@ def build_threads(
     conversation: SourceConversation,
     parents: Mapping[str, str | None],
     current: str | None,
-    add: AddMessage,
+    add_message: AddMessage,
 ) -> Iterator[SourceItem]:
-    """The items of every path. Raises `InvalidInput` as `tree.paths` does.
+    """Yield the items of every path through the tree of messages.
 
-    A branch is a clone of the current path's thread: it has copies of the messages before the
-    fork, and the origin in its metadata as `Memory.clone_thread` writes it. A path keeps its ids
-    when it grows and when another one becomes current.
+    Another path than the current one becomes a clone of the current path's thread: it has copies
+    of the messages before the branch, and `clone` in its metadata as `Memory.clone_thread` writes
+    it. A path keeps its thread id when it grows and when another path becomes the current one.
+
+    Args:
+        conversation: What all paths share.
+        parents: The parent of each message, as `message_tree.iter_paths` expects it.
+        current: The last message of the current path.
+        add_message: Adds the message of a node to a builder.
+
+    Raises:
+        InvalidInput: The tree contains a cycle.
     """
     main: ConversationBuilder | None = None
     for path in message_tree.iter_paths(parents, current):
-        identity = (conversation.source, conversation.resource_id, conversation.id)
-        thread_id = (
-            derive_id(*identity, path.branch_point) if path.branch_point else derive_id(*identity)
-        )
+        identity = [conversation.source, conversation.resource_id, conversation.id]
+        if path.branch_point:
+            identity.append(path.branch_point)
         builder = ConversationBuilder(
-            thread_id, conversation.resource_id, conversation.created_at, conversation.location
+            derive_id(*identity),
+            conversation.resource_id,
+            conversation.created_at,
+            conversation.location,
         )
-        for place, node in enumerate(path.nodes):
-            add(builder, node, place < path.known_count)
+        for index, node in enumerate(path.nodes):
+            add_message(builder, node, index < path.known_count)
         if main is None:
             main = builder
             yield from builder.build_items(
@@ -61,7 +74,7 @@ def build_threads(
             )
         elif any(builder.get_message_time(node) for node in path.nodes[path.known_count :]):
             yield from _build_branch(conversation, main, builder, path)
-        else:  # nothing but instructions and the like
+        else:  # nothing new except messages that are not stored, such as instructions
             yield from builder.omitted
 
 
@@ -71,16 +84,16 @@ def _build_branch(
     builder: ConversationBuilder,
     path: message_tree.TreePath,
 ) -> Iterator[SourceItem]:
-    own = [builder.get_message_time(node) for node in path.nodes[path.shared_count :]]
-    began = next(moment for moment in own if moment is not None)
-    clone = {"sourceThreadId": main.thread_id, "clonedAt": times.format_time(began)}
+    own_times = [builder.get_message_time(node) for node in path.nodes[path.shared_count :]]
+    created_at = next(time for time in own_times if time is not None)
+    clone = {"sourceThreadId": main.thread_id, "clonedAt": times.format_time(created_at)}
     shared = [node for node in path.nodes[: path.shared_count] if main.get_message_time(node)]
     if shared:
-        clone["lastMessageId"] = main.message_id(shared[-1])
+        clone["lastMessageId"] = main.get_message_id(shared[-1])
     yield from builder.build_items(
         title=conversation.title,
         metadata={**conversation.metadata, "clone": clone},
         clone_source_id=main.thread_id,
-        created_at=began,
+        created_at=created_at,
         copied=frozenset(path.nodes[: path.known_count]),
     )

@@ -1,4 +1,4 @@
-"""One conversation while it is read: times only grow, and tool results find their calls."""
+"""Build a thread from the messages of a conversation, in the order of the source."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,10 @@ from mastra_memory.importers.records import (
 )
 
 INSTRUCTION_ROLES = frozenset({"system", "developer"})
-"""Roles of instructions, which are not part of a conversation."""
+"""Roles of messages that are skipped: instructions are not part of a conversation."""
+
+PartDict = dict[str, Any]
+"""A part of a message's content in Mastra's format 2."""
 
 _TIME_STEP = timedelta(milliseconds=1)
 _MAX_TIME = times.truncate_to_milliseconds(datetime.max)
@@ -25,53 +28,70 @@ _MAX_TIME = times.truncate_to_milliseconds(datetime.max)
 @dataclass(slots=True)
 class _DraftMessage:
     role: str
-    parts: list[dict[str, Any]]
-    moment: datetime
+    parts: list[PartDict]
+    time: datetime
     metadata: Mapping[str, Any]
     location: str
 
 
 @dataclass(slots=True)
-class _OpenToolCall:
+class _DraftToolCall:
     invocation: dict[str, Any]
-    turn: _DraftMessage
-    answers: list[Any] = field(default_factory=list)
+    message: _DraftMessage
+    results: list[Any] = field(default_factory=list)
 
 
 class ConversationBuilder:
-    """Collects the turns of one conversation and yields what is to be stored."""
+    """Collect the messages of one conversation, then yield a thread and its messages.
+
+    Times never decrease, so that the order of the source is the order by time.
+    """
 
     def __init__(self, thread_id: str, resource_id: str, start: datetime, location: str) -> None:
-        """`start` is the time of a first turn that names none itself."""
+        """Create an empty conversation.
+
+        Args:
+            thread_id: The id of the thread.
+            resource_id: The resource of the thread.
+            start: The time of the first message if it has none.
+            location: Where the conversation is in the source, for the report.
+        """
         self.thread_id = thread_id
         self.resource_id = resource_id
         self.location = location
+        self.omitted: list[OmittedRecord] = []
         self._start = start
         self._messages: dict[str, _DraftMessage] = {}
-        self._tool_calls: list[_OpenToolCall] = []
-        self.omitted: list[OmittedRecord] = []
+        self._tool_calls: list[_DraftToolCall] = []
 
     def add_message(
         self,
         key: str,
         role: str,
-        content: Sequence[dict[str, Any]],
+        parts: Sequence[PartDict],
         *,
-        moment: datetime | None = None,
+        time: datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
         location: str = "",
     ) -> None:
-        """One more turn. `key` makes its id; one without a time comes right after the last one.
+        """Add a message.
 
-        A turn that claims to be earlier than the one before gets that one's time.
+        Args:
+            key: Identifies the message in its conversation. The id is derived from it.
+            role: The role of the message.
+            parts: The parts of the content, in Mastra's format 2.
+            time: When it was created. Without it the message gets a time one millisecond after
+                the last one; a time before that of the last message is replaced by it.
+            metadata: The metadata of the content.
+            location: Where it is in the source; default: the location of the conversation.
         """
         if self._messages:
-            moment = max(moment or _add_time_step(self.last_time), self.last_time)
-        turn = _DraftMessage(role, list(content), moment or self._start, metadata or {}, location)
-        self._messages[key] = turn
-        for part in turn.parts:
+            time = max(time or _add_time_step(self.last_time), self.last_time)
+        message = _DraftMessage(role, list(parts), time or self._start, metadata or {}, location)
+        self._messages[key] = message
+        for part in message.parts:
             if "toolInvocation" in part:
-                self._tool_calls.append(_OpenToolCall(part["toolInvocation"], turn))
+                self._tool_calls.append(_DraftToolCall(part["toolInvocation"], message))
 
     def add_tool_result(
         self,
@@ -80,41 +100,56 @@ class ConversationBuilder:
         call_id: str = "",
         tool: str = "",
         failed: bool = False,
-        further: Sequence[dict[str, Any]] = (),
+        extra_parts: Sequence[PartDict] = (),
     ) -> bool:
-        """Give a call its result: the call of this id, else the newest open one of this tool.
+        """Store the result of a tool call, and return False if there is no such call.
 
-        `further` parts (an image that a tool made) join the call's message. Several results of one
-        call become a list. False when there is no such call.
+        Several results of one call become a list.
+
+        Args:
+            result: The result as a JSON value.
+            call_id: The id of the call. Without it the newest call of `tool` without a result
+                gets the result.
+            tool: The name of the tool; empty for any tool.
+            failed: Whether the result is an error.
+            extra_parts: Parts that are added to the message of the call, such as an image.
         """
         call = self._find_tool_call(call_id, tool)
         if call is None:
             return False
-        call.answers.append(result)
-        whole = call.answers[0] if len(call.answers) == 1 else list(call.answers)
-        normalization.set_result(call.invocation, whole, failed=failed)
-        call.turn.parts.extend(further)
+        call.results.append(result)
+        value = call.results[0] if len(call.results) == 1 else list(call.results)
+        normalization.set_result(call.invocation, value, failed=failed)
+        call.message.parts.extend(extra_parts)
         return True
 
-    def _find_tool_call(self, call_id: str, tool: str) -> _OpenToolCall | None:
-        newest = reversed(self._tool_calls)
+    def _find_tool_call(self, call_id: str, tool: str) -> _DraftToolCall | None:
+        newest_first = reversed(self._tool_calls)
         if call_id:
-            return next((c for c in newest if c.invocation["toolCallId"] == call_id), None)
-        named = [c for c in newest if not tool or _is_same_tool(c.invocation["toolName"], tool)]
-        return next((call for call in named if not call.answers), named[0] if named else None)
+            return next((c for c in newest_first if c.invocation["toolCallId"] == call_id), None)
+        calls = [
+            call
+            for call in newest_first
+            if not tool or _is_same_tool(call.invocation["toolName"], tool)
+        ]
+        return next((call for call in calls if not call.results), calls[0] if calls else None)
 
     def omit(self, omitted: OmittedRecord) -> None:
-        """Remember a turn that is not stored by itself."""
+        """Add a message that is not stored to the report."""
         self.omitted.append(omitted)
 
     @property
     def last_time(self) -> datetime:
-        """The time of the last turn, or of the start."""
-        return next(reversed(self._messages.values())).moment if self._messages else self._start
+        """The time of the last message, or the start time if there is none."""
+        return next(reversed(self._messages.values())).time if self._messages else self._start
 
     def get_message_time(self, key: str) -> datetime | None:
-        """The time of a turn, None when there is no such turn."""
-        return self._messages[key].moment if key in self._messages else None
+        """Return the time of a message, or None if it was not added."""
+        return self._messages[key].time if key in self._messages else None
+
+    def get_message_id(self, key: str) -> str:
+        """Return the id of a message, which is the same in every import."""
+        return derive_id(self.thread_id, key)
 
     def build_items(
         self,
@@ -126,7 +161,16 @@ class ConversationBuilder:
         updated_at: datetime | None = None,
         copied: frozenset[str] = frozenset(),
     ) -> Iterator[SourceItem]:
-        """The thread, its messages, and what was left out. Turns in `copied` count as copies."""
+        """Yield the thread, its messages, and the omitted records.
+
+        Args:
+            title: The title of the thread.
+            metadata: The metadata of the thread.
+            clone_source_id: The id of the thread that this one is a clone of.
+            created_at: When the thread was created; default: the start time.
+            updated_at: When the thread was updated, at least the time of the last message.
+            copied: The keys of messages that are counted as branch copies.
+        """
         yield ImportedThread(
             id=self.thread_id,
             resource_id=self.resource_id,
@@ -138,29 +182,25 @@ class ConversationBuilder:
             updated_at=max(updated_at or self.last_time, self.last_time),
             location=self.location,
         )
-        for key, turn in self._messages.items():
+        for key, message in self._messages.items():
             yield ImportedMessage(
-                id=self.message_id(key),
+                id=self.get_message_id(key),
                 thread_id=self.thread_id,
                 resource_id=self.resource_id,
-                role=turn.role,
-                content=normalization.content_from_parts(turn.parts, turn.metadata),
-                created_at=turn.moment,
+                role=message.role,
+                content=normalization.content_from_parts(message.parts, message.metadata),
+                created_at=message.time,
                 is_copy=key in copied,
-                location=turn.location or self.location,
+                location=message.location or self.location,
             )
         yield from self.omitted
 
-    def message_id(self, key: str) -> str:
-        """The id of a turn, the same at every import."""
-        return derive_id(self.thread_id, key)
+
+def _add_time_step(time: datetime) -> datetime:
+    """Return the time one millisecond later, or the last possible time."""
+    return min(time, _MAX_TIME - _TIME_STEP) + _TIME_STEP
 
 
-def _add_time_step(moment: datetime) -> datetime:
-    """A tick later, as long as there is time left."""
-    return min(moment, _MAX_TIME - _TIME_STEP) + _TIME_STEP
-
-
-def _is_same_tool(called: str, answering: str) -> bool:
-    """`browser` answers for `browser.search`."""
-    return called == answering or called.startswith(answering + ".")
+def _is_same_tool(called: str, responding: str) -> bool:
+    """Return whether a tool can answer a call; `browser` answers calls of `browser.search`."""
+    return called == responding or called.startswith(responding + ".")

@@ -1,7 +1,8 @@
-"""Cut a stream of any size into its JSON records, holding one of them at a time.
+"""Split a stream of any size into JSON records, with one record in memory at a time.
 
-A record that cannot be parsed costs itself only: the cut is made by brackets and quotes, or by
-lines, before anything is parsed. (Event parsers give up on a file at its first bad byte.)
+The stream is split by brackets and quotes, or by lines, before any record is parsed. A record that
+is not valid JSON is therefore the only one that is lost. (Event-based parsers such as ijson stop
+at the first invalid byte of a file.)
 """
 
 import gzip
@@ -18,38 +19,49 @@ from mastra_memory.exceptions import InvalidInput
 
 CHUNK_BYTES = 1 << 20
 MAX_RECORD_BYTES = 64 << 20
-"""A longer record is refused, so that memory stays bounded."""
+"""Longer records are refused, so that memory stays bounded."""
 
 _MAX_DEPTH = 1_024
-"""A closing bracket may close this many; no parser accepts deeper JSON."""
+"""The number of open brackets that a closing bracket is compared with; JSON parsers refuse deeper
+nesting anyway."""
 _EXCERPT_BYTES = 500
 _TOO_LONG = f"longer than {MAX_RECORD_BYTES >> 20} MB"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SEPARATORS = b" \t\r\n,"
+
+# A string, or a bracket outside of strings. A string ends at a quote; one that has no quote in
+# this line or in the bytes read so far still matches, and its group 1 is empty. The possessive
+# quantifiers (`*+`) prevent backtracking, which would be quadratic on long strings.
 _TOKEN = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)|[\[\]{}]', re.DOTALL)
 _REST_OF_STRING = re.compile(rb'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)', re.DOTALL)
+
 _READ_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
 class ByteStream(Protocol):
-    """Whatever gives bytes."""
+    """A binary file."""
 
-    def read(self, size: int, /) -> bytes: ...
+    def read(self, size: int, /) -> bytes:
+        """Return at most `size` bytes, and no bytes at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """One record as it stands in the file."""
+    """The bytes of one record."""
 
     number: int
-    """Counted from 1; the line in a file of lines."""
+    """The number of the record, from 1. In a file of lines, the number of the line."""
     data: bytes
-    fault: str = ""
-    """Why it cannot be whole; `data` then holds how it begins."""
+    error: str = ""
+    """Why the record is incomplete; `data` is then only its beginning."""
 
 
 def split_records(stream: ByteStream) -> Iterator[RawRecord]:
-    """The elements of the array that the stream holds, or its lines, or its values one by one."""
+    """Yield the elements of a JSON array, the lines of a JSON Lines file, or concatenated values.
+
+    Args:
+        stream: The decompressed bytes of a file, encoded in UTF-8.
+    """
     head = _read_head(stream)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         yield RawRecord(1, head[:_EXCERPT_BYTES], "the file is UTF-16; UTF-8 is needed")
@@ -62,7 +74,7 @@ def split_records(stream: ByteStream) -> Iterator[RawRecord]:
 
 
 def _read_head(stream: ByteStream) -> bytes:
-    """The beginning, without a byte order mark and blanks: some lines, at least one."""
+    """Return the beginning without byte order mark and whitespace: at least one whole line."""
     head = b""
     while len(head) < CHUNK_BYTES or (b"\n" not in head and len(head) < MAX_RECORD_BYTES):
         chunk, _ = _read_chunk(stream)
@@ -75,7 +87,7 @@ def _read_head(stream: ByteStream) -> bytes:
 
 
 def _is_object_line(line: bytes) -> bool:
-    """Whether the line is an object by itself; one line of an indented file never is."""
+    """Return whether the line is a complete object; no line of an indented object is one."""
     if not line.startswith(b"{"):
         return False
     try:
@@ -86,7 +98,7 @@ def _is_object_line(line: bytes) -> bool:
 
 
 def _read_chunk(stream: ByteStream) -> tuple[bytes, str]:
-    """The next bytes, and what ended the stream too early."""
+    """Return the next bytes, and the error that ended the stream early."""
     try:
         return stream.read(CHUNK_BYTES), ""
     except _READ_ERRORS as error:
@@ -94,7 +106,8 @@ def _read_chunk(stream: ByteStream) -> tuple[bytes, str]:
 
 
 def _split_lines(stream: ByteStream, rest: bytes) -> Iterator[RawRecord]:
-    number, too_long, fault = 0, b"", ""
+    """Yield every line that is not blank; `rest` is what has been read already."""
+    number, too_long, error = 0, b"", ""  # `too_long` is the beginning of a line beyond the limit
     while True:
         *lines, rest = rest.split(b"\n")
         for line in lines:
@@ -106,126 +119,135 @@ def _split_lines(stream: ByteStream, rest: bytes) -> Iterator[RawRecord]:
                 yield RawRecord(number, line)
         if len(rest) > MAX_RECORD_BYTES:
             too_long, rest = too_long or rest[:_EXCERPT_BYTES], b""
-        chunk, fault = _read_chunk(stream)
+        chunk, error = _read_chunk(stream)
         if not chunk:
             break
         rest += chunk
-    if too_long or rest.strip() or fault:
-        yield RawRecord(number + 1, too_long or rest, _TOO_LONG if too_long else fault)
+    if too_long or rest.strip() or error:
+        yield RawRecord(number + 1, too_long or rest, _TOO_LONG if too_long else error)
 
 
 def _split_values(stream: ByteStream, chunk: bytes, *, depth: int) -> Iterator[RawRecord]:
-    """Values at this depth of brackets, as they end."""
+    """Yield the values that are nested in `depth` brackets; `chunk` has been read already."""
     splitter = _ValueSplitter(depth)
-    number, fault = 0, ""
+    number, error = 0, ""
     more = True
     while more:
         for data, reason in splitter.feed(chunk):
             number += 1
             yield RawRecord(number, data, reason)
-        chunk, fault = _read_chunk(stream)
+        chunk, error = _read_chunk(stream)
         more = bool(chunk)
-    rest = splitter.rest()
-    if rest or fault or splitter.is_open:
-        if splitter.is_open and not fault:
-            fault = "the file breaks off in the middle"
-        yield RawRecord(number + 1, rest[:_EXCERPT_BYTES], fault)
+    rest = splitter.get_rest()
+    if rest or error or splitter.is_open:
+        if splitter.is_open and not error:
+            error = "the file ends in the middle of a record"
+        yield RawRecord(number + 1, rest[:_EXCERPT_BYTES], error)
 
 
 class _ValueSplitter:
-    """Finds where values end in bytes that come in pieces; looks at each byte once."""
+    """Find where values end in a stream of chunks. Each byte is examined once."""
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
         self._open = bytearray()
-        """The brackets that are open; those of the values come after the first `depth`."""
+        """The open brackets. The first `depth` of them are outside of the values."""
         self._buffer = bytearray()
-        self._seen = 0
+        self._scanned = 0
+        """The bytes of the buffer that need not be examined again."""
         self._start = 0
-        """Where the value begins that is being read, or the plain text between two."""
+        """Where the current value, or the text between two values, begins in the buffer."""
         self._in_string = False
         self._too_long = b""
+        """The beginning of the current value if it is beyond the limit."""
 
     @property
     def is_open(self) -> bool:
-        """Whether an end is still missing."""
+        """Whether a bracket or a string has not been closed."""
         return bool(self._open) or self._in_string
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, str]]:
-        """The values that are whole now, each with the fault that it has."""
+        """Add a chunk, and yield the values that are complete, each with its error or ''."""
         self._buffer += chunk
-        for token in self._brackets():
+        for token in self._iter_brackets():
             if token[0] in b"[{":
-                yield from self._opened(token)
+                yield from self._open_bracket(token)
             else:
-                yield from self._closed(token)
-        if self._seen - self._start > MAX_RECORD_BYTES:
-            self._too_long = self._too_long or self._head()
-            self._start = self._seen
+                yield from self._close_bracket(token)
+        if self._scanned - self._start > MAX_RECORD_BYTES:
+            self._too_long = self._too_long or self._get_excerpt()
+            self._start = self._scanned
         del self._buffer[: self._start]
-        self._seen -= self._start
+        self._scanned -= self._start
         self._start = 0
 
-    def _opened(self, token: re.Match[bytes]) -> Iterator[tuple[bytes, str]]:
+    def _open_bracket(self, token: re.Match[bytes]) -> Iterator[tuple[bytes, str]]:
         if len(self._open) == self._depth:
-            yield from self._between(token.start())
+            yield from self._take_text_between(token.start())
             self._start = token.start()
         self._open += token[0]
         if len(self._open) == self._depth:
             self._start = token.end()
 
-    def _closed(self, token: re.Match[bytes]) -> Iterator[tuple[bytes, str]]:
-        """Close the nearest bracket of this kind with all inside it; one too many is ignored."""
-        # Only the nearest brackets: looking through a million of them for each one is quadratic.
+    def _close_bracket(self, token: re.Match[bytes]) -> Iterator[tuple[bytes, str]]:
+        """Close the nearest open bracket of this kind and all brackets inside of it.
+
+        A bracket that closes nothing is ignored.
+        """
+        # Searching all open brackets would be quadratic in a file of a million of them.
         nearest = max(0, len(self._open) - _MAX_DEPTH)
-        place = self._open.rfind(b"[" if token[0] == b"]" else b"{", nearest)
-        inside = len(self._open) > self._depth
-        if place < (self._depth if inside else 0):
+        index = self._open.rfind(b"[" if token[0] == b"]" else b"{", nearest)
+        is_inside_value = len(self._open) > self._depth
+        if index < (self._depth if is_inside_value else 0):
             return
-        if not inside:
-            yield from self._between(token.start())
-        del self._open[place:]
-        if inside and len(self._open) == self._depth:
-            yield self._taken(token.end())
+        if not is_inside_value:
+            yield from self._take_text_between(token.start())
+        del self._open[index:]
+        if is_inside_value and len(self._open) == self._depth:
+            yield self._take(token.end())
         if len(self._open) <= self._depth:
             self._start = token.end()
 
-    def _brackets(self) -> Iterator[re.Match[bytes]]:
-        """Brackets outside of strings; `_seen` moves behind what needs no second look."""
+    def _iter_brackets(self) -> Iterator[re.Match[bytes]]:
+        """Yield the brackets outside of strings, and move `_scanned` past them."""
         if self._in_string:
-            rest = _REST_OF_STRING.match(self._buffer, self._seen)
+            rest = _REST_OF_STRING.match(self._buffer, self._scanned)
             assert rest is not None
-            self._seen = rest.end()
-            self._in_string = not rest[1] and self._may_go_on(rest.end())
+            self._scanned = rest.end()
+            self._in_string = not rest[1] and self._may_continue(rest.end())
             if self._in_string:
                 return
-        for token in _TOKEN.finditer(self._buffer, self._seen):
+        for token in _TOKEN.finditer(self._buffer, self._scanned):
             if token[1] is None:
                 yield token
-            elif not token[1] and self._may_go_on(token.end()):
-                self._seen, self._in_string = token.end(), True
+            elif not token[1] and self._may_continue(token.end()):
+                self._scanned, self._in_string = token.end(), True
                 return
-        self._seen = len(self._buffer)
+        self._scanned = len(self._buffer)
 
-    def _may_go_on(self, end: int) -> bool:
-        """Whether a string without an end continues in the next piece; a line's end breaks it."""
+    def _may_continue(self, end: int) -> bool:
+        """Return whether an unfinished string continues in the next chunk.
+
+        JSON strings contain no line breaks, so an unfinished string ends at a line break at last.
+        """
         return self._buffer[end : end + 1] != b"\n"
 
-    def _taken(self, end: int) -> tuple[bytes, str]:
+    def _take(self, end: int) -> tuple[bytes, str]:
+        """Return the value that ends here."""
         if self._too_long:
-            head, self._too_long = self._too_long, b""
-            return head, _TOO_LONG
+            excerpt, self._too_long = self._too_long, b""
+            return excerpt, _TOO_LONG
         return bytes(self._buffer[self._start : end]), ""
 
-    def _between(self, end: int) -> Iterator[tuple[bytes, str]]:
-        """Plain values and rubbish between the others: reported, not lost silently."""
+    def _take_text_between(self, end: int) -> Iterator[tuple[bytes, str]]:
+        """Yield the text between two values, such as numbers, so that it is reported as invalid."""
         if self._too_long or bytes(self._buffer[self._start : end]).strip(_SEPARATORS):
-            data, reason = self._taken(end)
+            data, reason = self._take(end)
             yield data.strip(_SEPARATORS), reason
 
-    def _head(self) -> bytes:
+    def _get_excerpt(self) -> bytes:
         return bytes(self._buffer[self._start : self._start + _EXCERPT_BYTES])
 
-    def rest(self) -> bytes:
-        """What came after the last whole value."""
-        return self._too_long or self._head().strip(_SEPARATORS)
+    def get_rest(self) -> bytes:
+        """Return the beginning of what follows the last complete value."""
+        return self._too_long or self._get_excerpt().strip(_SEPARATORS)

@@ -1,4 +1,4 @@
-"""Conversations that fork where somebody edited or asked again: one path is current."""
+"""Find the paths of a conversation that branches where a message was edited or regenerated."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,24 +8,29 @@ from mastra_memory.exceptions import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class TreePath:
-    """One way through the tree, from the root to a leaf."""
+    """A path through the tree, from a root to a leaf."""
 
     nodes: Sequence[str]
     shared_count: int
-    """How many of its first nodes are the current path's."""
+    """The number of leading nodes that are also on the current path."""
     known_count: int
-    """How many of them any earlier path has, too."""
+    """The number of leading nodes that are also on any earlier path."""
     branch_point: str
-    """What tells it from the other paths, however they and it grow: empty for the path that takes
-    the first way at every fork, else the last node at which it took another one."""
+    """An identity of the path that stays the same when the path grows and when other branches are
+    added: the last node that is not the first child of its parent. Empty if there is none."""
 
 
 def iter_paths(parents: Mapping[str, str | None], current: str | None) -> Iterator[TreePath]:
-    """The current path, then one for every other leaf, in the order of the mapping.
+    """Yield the current path, then a path for each other leaf in the order of the mapping.
 
-    Nodes come in the order in which they were made. A parent that is not in the mapping ends a
-    path. Without a `current` node the last leaf is it; an empty tree has one empty path.
-    Raises `InvalidInput` for a tree that runs in a circle.
+    Args:
+        parents: The parent of each node, in the order in which the nodes were created. A node is
+            a root if its parent is None or not in the mapping.
+        current: The last node of the current path; default: the last leaf. An empty tree has one
+            empty path.
+
+    Raises:
+        InvalidInput: The tree contains a cycle.
     """
     known_parents = {n: p if p in parents else None for n, p in parents.items()}
     first_children: dict[str | None, str] = {}
@@ -35,39 +40,40 @@ def iter_paths(parents: Mapping[str, str | None], current: str | None) -> Iterat
     leaves = [node for node in parents if node not in first_children]
     end = current if current in parents else next(reversed(leaves), None)
     main = _trace_path(known_parents, end)
-    yield TreePath(main, len(main), 0, _find_branch_point(main, known_parents, first_children))
+    branch_point = _find_branch_point(main, known_parents, first_children)
+    yield TreePath(main, len(main), 0, branch_point)
     on_main, seen = set(main), set(main)
     for leaf in leaves:
         if leaf in on_main:
             continue
         nodes = _trace_path(known_parents, leaf)
-        shared = sum(1 for node in nodes if node in on_main)
-        known = sum(1 for node in nodes if node in seen)
+        shared_count = sum(1 for node in nodes if node in on_main)
+        known_count = sum(1 for node in nodes if node in seen)
         seen.update(nodes)
-        yield TreePath(
-            nodes, shared, known, _find_branch_point(nodes, known_parents, first_children)
-        )
+        branch_point = _find_branch_point(nodes, known_parents, first_children)
+        yield TreePath(nodes, shared_count, known_count, branch_point)
 
 
 def _check_acyclic(parents: Mapping[str, str | None]) -> None:
-    sound: set[str] = set()
+    checked: set[str] = set()  # nodes whose path to a root is known to end
     for start in parents:
         trail: set[str] = set()
         node: str | None = start
-        while node is not None and node not in sound:
+        while node is not None and node not in checked:
             if node in trail:
-                raise InvalidInput("the tree of messages runs in a circle")
+                raise InvalidInput("the tree of messages contains a cycle")
             trail.add(node)
             node = parents[node]
-        sound |= trail
+        checked |= trail
 
 
 def _trace_path(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
-    found: list[str] = []
+    """Return the nodes from the root to the leaf."""
+    nodes: list[str] = []
     while leaf is not None:
-        found.append(leaf)
+        nodes.append(leaf)
         leaf = parents[leaf]
-    return found[::-1]
+    return nodes[::-1]
 
 
 def _find_branch_point(
@@ -75,5 +81,5 @@ def _find_branch_point(
     parents: Mapping[str, str | None],
     first_children: Mapping[str | None, str],
 ) -> str:
-    turns = (node for node in reversed(nodes) if first_children[parents[node]] != node)
-    return next(turns, "")
+    branches = (node for node in reversed(nodes) if first_children[parents[node]] != node)
+    return next(branches, "")

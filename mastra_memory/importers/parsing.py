@@ -1,4 +1,4 @@
-"""From the files of a source to items: parse each record, and report those that are none."""
+"""Parse the JSON records of files, and report the records that cannot be parsed."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -9,26 +9,39 @@ from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.json_stream import RawRecord
 from mastra_memory.importers.records import OmittedRecord, RecordKind, SourceItem
 
+EXCERPT_BYTES = 300
+
 RecordReader = Callable[[Mapping[str, Any], str], Iterable[SourceItem]]
-"""Items of one record, and its place in the source. May raise `InvalidInput` before the first."""
+"""Converts a record, given its location in the source. May raise `InvalidInput` before the first
+item."""
 
 
 def read_items(
-    file: SourceFile, understand: RecordReader, *, kind: RecordKind = "threads"
+    file: SourceFile, read_record: RecordReader, *, kind: RecordKind = "threads"
 ) -> Iterator[SourceItem]:
-    """The items of every record of the file; `kind` is what a record counts as if it is refused."""
+    """Yield the items of every record of the file.
+
+    Args:
+        file: The file to read.
+        read_record: Converts a record into items.
+        kind: How a record is counted that cannot be converted.
+    """
     for raw in file.read_records():
         location = f"{file.name}:{raw.number}" if raw.number else file.name
         try:
-            yield from understand(parse_record(raw), location)
+            yield from read_record(parse_record(raw), location)
         except InvalidInput as error:
             yield OmittedRecord(kind, "refused", location, str(error), get_excerpt(raw.data))
 
 
 def parse_record(raw: RawRecord) -> Mapping[str, Any]:
-    """The record as an object. Raises `InvalidInput` when it is none."""
-    if raw.fault:
-        raise InvalidInput(raw.fault)
+    """Return the record as a mapping.
+
+    Raises:
+        InvalidInput: The record is not a JSON object.
+    """
+    if raw.error:
+        raise InvalidInput(raw.error)
     try:
         value = json_text.loads(raw.data)
     except InvalidInput:
@@ -47,5 +60,5 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def get_excerpt(data: bytes) -> str:
-    """How the record begins."""
-    return json_text.clean_text(data[:300].decode(errors="replace"))
+    """Return the beginning of a record as text."""
+    return json_text.clean_text(data[:EXCERPT_BYTES].decode(errors="replace"))

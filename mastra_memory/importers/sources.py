@@ -1,88 +1,78 @@
-"""Open what is to be imported, and find out what it is."""
+"""Open the source of an import and detect its format."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers.files import SourceFile, list_files
-from mastra_memory.importers.formats import (
-    chatgpt,
-    claude,
-    jsonl,
-    locomo,
-    mastra,
-    openai_chat,
-    sharegpt,
+from mastra_memory.importers.formats import FORMATS, FileFormat, mastra
+from mastra_memory.importers.formats.mastra.databases import (
+    MastraDatabase,
+    open_libsql,
+    open_postgres,
 )
-from mastra_memory.importers.formats.mastra import databases
 from mastra_memory.importers.parsing import parse_record
 from mastra_memory.importers.records import ResourceMapping, SourceItem
 
-
-class FileFormat(Protocol):
-    """A module that reads files of one format."""
-
-    NAME: str
-    KEEPS_IDS: bool
-
-    def detect(self, record: Mapping[str, Any]) -> bool:
-        """Whether a record looks like this format's."""
-
-    def read(self, files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
-        """What the files hold."""
-
-
-FORMATS: Sequence[FileFormat] = (jsonl, chatgpt, claude, locomo, sharegpt, openai_chat)
-FORMAT_NAMES = (mastra.NAME, *(known.NAME for known in FORMATS))
+FORMAT_NAMES = (mastra.NAME, *(file_format.NAME for file_format in FORMATS))
 AUTO = "auto"
+"""The name that stands for detecting the format."""
 
 _SAMPLE_RECORDS = 20
-"""So many records of a file are looked at; the first ones may be broken."""
+"""Records of each file that are used to detect the format. The first ones may be broken."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSource:
-    """Something that can be imported."""
+    """An open source, ready to be read."""
 
     format: str
+    """The name of the format."""
     keeps_ids: bool
-    """Whether ids, those of resources too, stay what they are in the source."""
+    """Whether ids, including those of resources, are taken over unchanged."""
     size: int
     unit: str
-    """`B`, or `rows` of a database, whose messages alone are counted."""
+    """The unit of `size`: `B` for bytes of files, `rows` for messages in a database."""
     position: Callable[[], int] | None
-    """How much of `size` has been read; None: count the messages."""
+    """Returns how much of `size` has been read. None for a database: count the messages."""
     read: Callable[[ResourceMapping], Iterator[SourceItem]]
+    """Yields the content of the source."""
 
 
 @contextmanager
 def open_source(
     target: str, *, format: str = AUTO, schema: str = "public"
 ) -> Iterator[ImportSource]:
-    """The source at an address of PostgreSQL, in a LibSQL file, a file, a folder or an archive.
+    """Open a PostgreSQL database, a LibSQL file, a JSON file, a folder or an archive.
 
-    Raises `InvalidInput` when it cannot be opened or is of no known format.
+    Args:
+        target: A `postgresql://` URL or a path.
+        format: A name of `FORMAT_NAMES`, or `auto` to detect the format.
+        schema: The PostgreSQL schema with Mastra's tables.
+
+    Raises:
+        InvalidInput: The source cannot be opened, or its format is unknown.
     """
     if not target:
-        raise InvalidInput("The source has no name")
+        raise InvalidInput("The source must not be empty: name a path or a postgresql:// URL")
     if target.startswith(("postgresql://", "postgres://")):
-        _check_format(format, "an address of PostgreSQL")
-        with databases.open_postgres(target, schema) as postgres:
+        _check_database_format(format, "A PostgreSQL database")
+        with open_postgres(target, schema) as postgres:
             yield _database_source(postgres)
     elif _is_sqlite(path := Path(target)):
-        _check_format(format, "a LibSQL file")
-        with databases.open_libsql(path) as sqlite:
-            yield _database_source(sqlite)
+        _check_database_format(format, "A LibSQL file")
+        with open_libsql(path) as libsql:
+            yield _database_source(libsql)
     else:
         yield _file_source(list_files(path), format)
 
 
-def _check_format(format: str, what: str) -> None:
+def _check_database_format(format: str, source_type: str) -> None:
     if format not in (AUTO, mastra.NAME):
-        raise InvalidInput(f"{what} can only hold the format {mastra.NAME}, not {format}")
+        raise InvalidInput(f"{source_type} has the format {mastra.NAME}, not {format}")
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -92,47 +82,58 @@ def _is_sqlite(path: Path) -> bool:
         return file.read(16) == b"SQLite format 3\x00"
 
 
-def _database_source(store: databases.MastraDatabase) -> ImportSource:
-    mastra.check_tables(store)
+def _database_source(database: MastraDatabase) -> ImportSource:
+    mastra.check_tables(database)
     return ImportSource(
-        mastra.NAME, mastra.KEEPS_IDS, mastra.count_messages(store), "rows", None,
-        lambda resources: mastra.read(store, resources),
-    )  # fmt: skip
+        format=mastra.NAME,
+        keeps_ids=mastra.KEEPS_IDS,
+        size=mastra.count_messages(database),
+        unit="rows",
+        position=None,
+        read=lambda resources: mastra.read(database, resources),
+    )
 
 
 def _file_source(files: Sequence[SourceFile], format: str) -> ImportSource:
     if format == mastra.NAME:
-        raise InvalidInput("this is neither a LibSQL file nor an address of PostgreSQL")
-    known = _detect_format(files) if format == AUTO else _rename_fields(format)
+        raise InvalidInput(
+            f"The format {mastra.NAME} needs a LibSQL file or a postgresql:// URL; "
+            f"{files[0].path} is neither"
+        )
+    file_format = _detect_format(files) if format == AUTO else _get_format(format)
     read_position = files[0].read_position
     return ImportSource(
-        known.NAME, known.KEEPS_IDS, sum(file.size for file in files), "B",
-        lambda: read_position.offset, lambda resources: known.read(files, resources),
-    )  # fmt: skip
-
-
-def _rename_fields(format: str) -> FileFormat:
-    return next(known for known in FORMATS if format == known.NAME)
-
-
-def _detect_format(files: Sequence[SourceFile]) -> FileFormat:
-    """The format of the first record that looks like one's."""
-    faults: list[str] = []
-    for file in files:
-        for record in _iter_sample(file, faults):
-            for known in FORMATS:
-                if known.detect(record):
-                    return known
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    why = f" ({faults[0]})" if faults else ""
-    raise InvalidInput(
-        f"No known format in {files[0].path}{more}{why}. "
-        f"Known are: {', '.join(FORMAT_NAMES)}; name one with --format"
+        format=file_format.NAME,
+        keeps_ids=file_format.KEEPS_IDS,
+        size=sum(file.size for file in files),
+        unit="B",
+        position=lambda: read_position.offset,
+        read=lambda resources: file_format.read(files, resources),
     )
 
 
-def _iter_sample(file: SourceFile, faults: list[str]) -> Iterator[Mapping[str, Any]]:
-    """The first records of the file that can be parsed; what is wrong with the others is noted."""
+def _get_format(name: str) -> FileFormat:
+    return next(file_format for file_format in FORMATS if file_format.NAME == name)
+
+
+def _detect_format(files: Sequence[SourceFile]) -> FileFormat:
+    """Return the format of the first record that any format detects."""
+    errors: list[str] = []
+    for file in files:
+        for record in _iter_sample(file, errors):
+            for file_format in FORMATS:
+                if file_format.detect(record):
+                    return file_format
+    others = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    reason = f" ({errors[0]})" if errors else ""
+    raise InvalidInput(
+        f"The format of {files[0].path}{others} is unknown{reason}. "
+        f"Known formats: {', '.join(FORMAT_NAMES)}; select one with --format"
+    )
+
+
+def _iter_sample(file: SourceFile, errors: list[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the first records that can be parsed; append the errors of the others to `errors`."""
     number = -1
     for number, raw in enumerate(file.read_records(metered=False)):
         if number == _SAMPLE_RECORDS:
@@ -140,6 +141,6 @@ def _iter_sample(file: SourceFile, faults: list[str]) -> Iterator[Mapping[str, A
         try:
             yield parse_record(raw)
         except InvalidInput as error:
-            faults.append(str(error))
+            errors.append(str(error))
     if number < 0:
-        faults.append("it is empty")
+        errors.append("it is empty")

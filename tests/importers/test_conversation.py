@@ -37,8 +37,8 @@ def test_items__the_thread_comes_first_and_ids_are_the_same_every_time() -> None
 def test_add__times_only_grow() -> None:
     made = builder()
     made.add_message("a", "user", text("1"))
-    made.add_message("b", "user", text("2"), moment=moment(300))
-    made.add_message("c", "user", text("3"), moment=moment(200))
+    made.add_message("b", "user", text("2"), time=moment(300))
+    made.add_message("c", "user", text("3"), time=moment(200))
     made.add_message("d", "user", text("4"))
     tick = timedelta(milliseconds=1)
     assert [message.created_at for message in messages(made)] == [
@@ -68,7 +68,7 @@ def test_answer__further_results_make_a_list_and_further_parts_join() -> None:
     made = builder()
     made.add_message("a", "assistant", call("1", "draw"))
     picture = {"type": "image", "image": "x"}
-    made.add_tool_result("one", tool="draw", further=[picture])
+    made.add_tool_result("one", tool="draw", extra_parts=[picture])
     made.add_tool_result("two", tool="draw", failed=True)
     invocation, joined = messages(made)[0].content["parts"]
     assert invocation["toolInvocation"]["result"] == ["one", "two"]

@@ -23,10 +23,10 @@ class Trickle:
 
 
 def cut(data: bytes, size: int = 1 << 20) -> list[tuple[bytes, str]]:
-    return [(raw.data, raw.fault) for raw in json_stream.split_records(Trickle(data, size))]
+    return [(raw.data, raw.error) for raw in json_stream.split_records(Trickle(data, size))]
 
 
-BREAKS_OFF = "the file breaks off in the middle"
+TRUNCATED = "the file ends in the middle of a record"
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
@@ -81,7 +81,7 @@ def test_split__a_broken_record_costs_no_other(data: bytes, whole: list[bytes], 
     ],
 )
 def test_split__says_that_a_file_breaks_off(data: bytes, rest: bytes) -> None:
-    assert cut(data) == [(b'{"a":1}', ""), (rest, BREAKS_OFF)]
+    assert cut(data) == [(b'{"a":1}', ""), (rest, TRUNCATED)]
 
 
 def test_split__packed_stream_that_breaks_off_gives_what_is_whole() -> None:
@@ -90,17 +90,17 @@ def test_split__packed_stream_that_breaks_off_gives_what_is_whole() -> None:
     stream = gzip.GzipFile(fileobj=io.BytesIO(packed[: len(packed) // 2]))
     *whole, last = json_stream.split_records(stream)
     assert len(whole) > 1000
-    assert not any(raw.fault for raw in whole)
-    assert "cannot be read further" in last.fault
+    assert not any(raw.error for raw in whole)
+    assert "cannot be read further" in last.error
 
 
 def test_split__what_is_not_packed_as_it_says_is_one_fault() -> None:
     (raw,) = json_stream.split_records(gzip.GzipFile(fileobj=io.BytesIO(b'[{"a":1}]')))
-    assert "cannot be read further: Not a gzipped file" in raw.fault
+    assert "cannot be read further: Not a gzipped file" in raw.error
 
 
 def test_split__utf_16_is_refused_in_words() -> None:
-    assert [fault for _, fault in cut('[{"a":1}]'.encode("utf-16"))] == [
+    assert [error for _, error in cut('[{"a":1}]'.encode("utf-16"))] == [
         "the file is UTF-16; UTF-8 is needed"
     ]
 
@@ -113,8 +113,8 @@ def test_split__a_record_beyond_the_limit_is_refused_and_the_next_one_comes(
     huge = b'{"a":"' + b"x" * 5000 + b'"}'
     separator = b"," if head else b"\n"
     records = cut(head + b'{"b":1}' + separator + huge + separator + b'{"c":2}', size=100)
-    assert [fault for _, fault in records[:3]] == ["", "longer than 64 MB", ""]
-    assert [record for record, fault in records[:3] if not fault] == [b'{"b":1}', b'{"c":2}']
+    assert [error for _, error in records[:3]] == ["", "longer than 64 MB", ""]
+    assert [record for record, error in records[:3] if not error] == [b'{"b":1}', b'{"c":2}']
 
 
 def test_split__line_numbers_are_those_of_the_file() -> None:
@@ -160,5 +160,5 @@ def test_split__any_array_of_objects_comes_back(
     import json
 
     data = json.dumps(records, indent=indent, ensure_ascii=False).encode(errors="replace")
-    found = [json.loads(record) for record, fault in cut(data, size) if not fault]
+    found = [json.loads(record) for record, error in cut(data, size) if not error]
     assert found == json.loads(data)

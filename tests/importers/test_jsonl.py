@@ -60,14 +60,14 @@ def test_read__a_prefix_for_resources(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "kind", "reason"),
     [
-        (a_thread(createdAt="soon"), "threads", "createdAt cannot be read"),
-        (a_thread(metadata=[1]), "threads", "metadata is no object"),
-        (a_message(content="text"), "messages", "content is no object"),
+        (a_thread(createdAt="soon"), "threads", "createdAt is not a valid time"),
+        (a_thread(metadata=[1]), "threads", "metadata is not an object"),
+        (a_message(content="text"), "messages", "content is not an object"),
         (a_message(content=None), "messages", "no content"),
-        ({"kind": "workingMemory"}, "working memories", "createdAt cannot be read"),
+        ({"kind": "workingMemory"}, "working memories", "createdAt is not a valid time"),
         ({"kind": "spaceship"}, "threads", "unknown kind of record spaceship"),
         ({"kind": ["thread"]}, "threads", "unknown kind of record "),
-        ({**HEADER, "version": 2}, "threads", "an export of version 2, not 1"),
+        ({**HEADER, "version": 2}, "threads", "unsupported version 2 of the export format, not 1"),
     ],
 )
 def test_read__a_broken_line_is_refused_alone(

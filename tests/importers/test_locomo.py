@@ -88,7 +88,7 @@ def test_read__an_unreadable_date_is_the_files_and_noted(tmp_path: Path) -> None
     odd = sample(session_1=[turn("Ann", "D1:1", "Hi")], session_1_date_time="yesterday")
     items = read_items(write_json(tmp_path / "conv.json", odd))
     assert [item for item in items if isinstance(item, ImportNote)] == [
-        ImportNote("LoCoMo sessions have no readable date and got the file's")
+        ImportNote("LoCoMo sessions without a readable date got the time of the file")
     ]
 
 

@@ -168,7 +168,9 @@ def test_read__an_unknown_shape_is_kept_raw_and_noted(tmp_path: Path, raw: Any) 
     expected = {"format": 2, "parts": [], "metadata": {"importRaw": raw}}
     assert Message.objects.get().content == expected
     assert count_outcomes(report, "messages") == {"stored": 1}
-    assert remarks(path) == ["messages have content of no known shape, kept as metadata.importRaw"]
+    assert remarks(path) == [
+        "messages have content in an unknown form; it was stored as metadata.importRaw"
+    ]
 
 
 def test_read__orphans_and_instructions_are_skipped_and_unknown_roles_refused(
@@ -196,7 +198,7 @@ def test_read__a_message_of_another_resource_gets_its_threads(tmp_path: Path) ->
     import_path(path, KEEP)
     assert set(Message.objects.values_list("resource_id", flat=True)) == {"r1"}
     assert remarks(path) == [
-        "messages named another resource than their thread and got the thread's"
+        "messages with another resource than their thread got the resource of the thread"
     ]
 
 
@@ -326,4 +328,4 @@ def test_read__resource_metadata_has_no_place_and_is_noted(tmp_path: Path) -> No
         make_resource_row("r2", "y", metadata=b"\x0c"),
     ]
     path = store(tmp_path, resources=rows)
-    assert remarks(path) == ["resources have metadata, for which there is no place here"]
+    assert remarks(path) == ["resources have metadata, which cannot be stored here"]

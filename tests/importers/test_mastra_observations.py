@@ -125,7 +125,7 @@ def test_read__chunks_of_retired_records_are_dropped_and_noted(tmp_path: Path) -
     )
     import_path(path, KEEP)
     assert not ObservationChunk.objects.exists()
-    assert remarks(path) == ["chunks stranded on retired observations were dropped"]
+    assert remarks(path) == ["chunks of earlier generations were dropped"]
 
 
 def test_read__the_single_buffer_of_older_databases_is_one_chunk(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_read__of_a_doubled_generation_the_older_row_stays(tmp_path: Path) -> No
     )
     import_path(path, KEEP)
     assert head().id == "b"
-    reason = "a duplicate of its generation"
+    reason = "another row of the same generation is used"
     assert list_omitted(read_items(path, KEEP)) == [("observations", "skipped", reason)] * 2
 
 
@@ -191,8 +191,8 @@ def test_read__a_record_named_live_wins_over_the_newest(tmp_path: Path) -> None:
     import_path(path, KEEP)
     assert head().id == "b"
     assert sorted(list_omitted(read_items(path, KEEP))) == [
-        ("observations", "skipped", "a duplicate of its generation"),
-        ("observations", "skipped", "newer than the record that is live"),
+        ("observations", "skipped", "another row of the same generation is used"),
+        ("observations", "skipped", "newer than the live generation"),
     ]
 
 
@@ -213,7 +213,7 @@ def test_read__orphans_are_skipped_and_owners_corrected(tmp_path: Path) -> None:
     report = import_path(path, KEEP)
     assert count_outcomes(report, "observations") == {"stored": 1, "skipped": 1}
     assert head().resource_id == "r1"
-    text = "observations named another resource than their thread and got the thread's"
+    text = "observations with another resource than their thread got the resource of the thread"
     assert remarks(path) == [text]
 
 

@@ -61,8 +61,8 @@ def test_paths__nothing() -> None:
         {"r": None, "a": "b", "b": "a"},
     ],
 )
-def test_paths__a_circle_is_refused(parents: Parents) -> None:
-    with pytest.raises(InvalidInput, match="circle"):
+def test_paths__cycle_is_refused(parents: Parents) -> None:
+    with pytest.raises(InvalidInput, match="cycle"):
         walk(parents)
 
 

@@ -64,7 +64,7 @@ def test_open_source__broken_records_before_a_good_one_do_not_hide_it(tmp_path: 
 )
 def test_open_source__says_what_it_knows_when_it_knows_nothing(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.json").write_bytes(data)
-    with pytest.raises(InvalidInput, match=r"No known format in .*chatgpt.*--format"):
+    with pytest.raises(InvalidInput, match=r"The format of .* is unknown.*chatgpt.*--format"):
         format_of(tmp_path / "x.json")
 
 
@@ -80,7 +80,7 @@ def test_open_source__a_store_can_only_be_mastras(tmp_path: Path, format: str) -
     path = make_libsql(tmp_path / "x.db", {})
     with pytest.raises(InvalidInput, match=f"not {format}"):
         format_of(path, format=format)
-    with pytest.raises(InvalidInput, match="neither a LibSQL file nor"):
+    with pytest.raises(InvalidInput, match="needs a LibSQL file"):
         format_of(write_json(tmp_path / "x.json", []), format="mastra")
 
 
@@ -101,24 +101,24 @@ def test_open_source__an_archive_that_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "why"),
+    ("data", "reason"),
     [
         (b"", "it is empty"),
         (b" \n", "it is empty"),
         (json.dumps(RECORDS["openai"]).encode("utf-16"), "the file is UTF-16; UTF-8 is needed"),
         ('{"messages":"ü"}'.encode("latin-1"), "not UTF-8"),
-        (b"{broken", "the file breaks off in the middle"),
+        (b"{broken", "the file ends in the middle of a record"),
         (b"5", "not a JSON object"),
         (b"[[1]]", "not a JSON object"),
     ],
 )
-def test_open_source__says_why_a_file_cannot_be_understood(
-    tmp_path: Path, data: bytes, why: str
+def test_open_source__says_reason_a_file_cannot_be_understood(
+    tmp_path: Path, data: bytes, reason: str
 ) -> None:
     (tmp_path / "x.json").write_bytes(data)
     with pytest.raises(InvalidInput) as refused:
         format_of(tmp_path / "x.json")
-    assert f"x.json ({why})." in str(refused.value)
+    assert f"x.json is unknown ({reason})." in str(refused.value)
 
 
 def test_read__a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_open_source__an_archive_rotten_from_the_start(tmp_path: Path, method: i
     for place in range(50, 80):
         data[place] ^= 0xFF
     (tmp_path / "x.zip").write_bytes(data)
-    with pytest.raises(InvalidInput, match=r"No known format in .*cannot be read further"):
+    with pytest.raises(InvalidInput, match=r"is unknown .*cannot be read further"):
         format_of(tmp_path / "x.zip")
 
 

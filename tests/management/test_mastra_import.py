@@ -108,7 +108,7 @@ def test_mastra_import__dry_run_and_update(tmp_path: Path) -> None:
     ("words", "reason"),
     [
         (["nowhere.json"], "no file or folder"),
-        (["{path}", "--format", "mastra"], "neither a LibSQL file"),
+        (["{path}", "--format", "mastra"], "needs a LibSQL file"),
         (["{path}", "--resource", ""], "--resource must be 1 to 1024 bytes"),
         (["{path}", "--resource", "x" * 1025], "--resource must be 1 to 1024 bytes"),
         (["{path}", "--resource", "a", "--batch", "0"], "--batch"),

@@ -1,4 +1,4 @@
-"""ChatGPT data exports: conversations as trees of messages."""
+"""Read ChatGPT data exports, whose conversations are trees of messages."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
 from mastra_memory.importers.branching import SourceConversation, build_threads
-from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder
+from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder, PartDict
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.parsing import parse_record, read_items
 from mastra_memory.importers.records import (
@@ -26,22 +26,22 @@ KEEPS_IDS = False
 
 _CONVERSATION_FILE = re.compile(r"conversations?[-_\d]*\.json")
 _INSTRUCTION_KINDS = frozenset({"user_editable_context", "model_editable_context"})
+_REASONING_KINDS = frozenset({"thoughts", "reasoning_recap"})
 
 
 def detect(record: Mapping[str, Any]) -> bool:
-    """Whether a record looks like this format's."""
+    """Return whether a record is a conversation of a ChatGPT export."""
     return isinstance(record.get("mapping"), Mapping)
 
 
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
-    """A thread for the current path of each conversation, a clone for each edited branch.
+    """Yield a thread for the current path of each conversation, and a clone for each other path.
 
-    Of an export only its conversations are read (in one file or several); a single file is taken
-    whatever its name.
+    Only the files `conversations*.json` of an export are read. If there is none, all files are.
     """
-    named = [file for file in files if _CONVERSATION_FILE.fullmatch(file.basename)]
+    conversation_files = [file for file in files if _CONVERSATION_FILE.fullmatch(file.basename)]
     user_id = next((_read_user_id(file) for file in files if file.basename == "user.json"), NAME)
-    for file in named or files:
+    for file in conversation_files or files:
         yield from read_items(file, partial(_read_conversation, file, resources.resolve(user_id)))
 
 
@@ -60,65 +60,67 @@ def _read_conversation(
     nodes = record.get("mapping")
     if not isinstance(nodes, Mapping):
         raise InvalidInput("no mapping of messages")
-    given_id = coercion.to_text(record.get("conversation_id")) or coercion.to_text(record.get("id"))
-    started = coercion.to_datetime(record.get("create_time")) or file.modified
+    source_id = coercion.to_text(record.get("conversation_id")) or coercion.to_text(
+        record.get("id")
+    )
+    created_at = coercion.to_datetime(record.get("create_time")) or file.modified
     conversation = SourceConversation(
         source=NAME,
-        id=given_id or hash_content(nodes),
+        id=source_id or hash_content(nodes),
         resource_id=resource_id,
         title=coercion.to_text(record.get("title")),
         metadata=build_origin_metadata(
-            NAME, given_id, model=coercion.to_text(record.get("default_model_slug"))
+            NAME, source_id, model=coercion.to_text(record.get("default_model_slug"))
         ),
-        created_at=started,
-        updated_at=coercion.to_datetime(record.get("update_time")) or started,
+        created_at=created_at,
+        updated_at=coercion.to_datetime(record.get("update_time")) or created_at,
         location=location,
     )
-    known = dict(sorted(_iter_nodes(nodes), key=lambda named: _get_time(named[1])))
-    parents = {name: coercion.to_text(node.get("parent")) or None for name, node in known.items()}
-    add = partial(_add_message, known, location)
-    return build_threads(conversation, parents, coercion.to_text(record.get("current_node")), add)
+    ordered = dict(sorted(_iter_nodes(nodes), key=lambda item: _get_time(item[1])))
+    parents = {
+        node_id: coercion.to_text(node.get("parent")) or None for node_id, node in ordered.items()
+    }
+    current = coercion.to_text(record.get("current_node"))
+    return build_threads(conversation, parents, current, partial(_add_message, ordered, location))
 
 
 def _iter_nodes(nodes: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return ((name, coercion.to_mapping(node)) for name, node in nodes.items())
+    return ((node_id, coercion.to_mapping(node)) for node_id, node in nodes.items())
 
 
 def _get_time(node: Mapping[str, Any]) -> datetime:
-    """When it was made; those that do not say it come last."""
-    given = coercion.to_mapping(node.get("message")).get("create_time")
-    return coercion.to_datetime(given) or datetime.max.replace(tzinfo=UTC)
+    """Return when the message was created, or the latest possible time if it is unknown."""
+    created_at = coercion.to_mapping(node.get("message")).get("create_time")
+    return coercion.to_datetime(created_at) or datetime.max.replace(tzinfo=UTC)
 
 
 def _add_message(
     nodes: Mapping[str, Mapping[str, Any]],
     location: str,
     builder: ConversationBuilder,
-    name: str,
-    reported: bool,
+    node_id: str,
+    is_reported: bool,
 ) -> None:
-    message = coercion.to_mapping(nodes[name].get("message"))
-    if not message:  # the root has none
+    message = coercion.to_mapping(nodes[node_id].get("message"))
+    if not message:  # the root of the tree
         return
-    location = f"{location} node {name}"
+    location = f"{location} node {node_id}"
     omitted = _find_omission(message, location) or _convert_message(
-        builder, name, message, location
+        builder, node_id, message, location
     )
-    if omitted and not reported:
+    if omitted and not is_reported:
         builder.omit(omitted)
 
 
 def _find_omission(message: Mapping[str, Any], location: str) -> OmittedRecord | None:
-    """Why the message is no part of the conversation."""
+    """Return why the message is not part of the conversation, or None if it is."""
     role = _get_role(message)
     if role in INSTRUCTION_ROLES:
         return OmittedRecord("messages", "skipped", location, f"role {role}")
     if _get_content_type(message) in _INSTRUCTION_KINDS:
         return OmittedRecord("messages", "skipped", location, "instructions")
-    if (
-        coercion.to_mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
-        is True
-    ):
+    metadata = coercion.to_mapping(message.get("metadata"))
+    if metadata.get("is_visually_hidden_from_conversation") is True:
         return OmittedRecord("messages", "skipped", location, "hidden in the conversation")
     if role not in ("user", "assistant", "tool"):
         return OmittedRecord("messages", "refused", location, f"unknown role {role[:40]}")
@@ -126,34 +128,34 @@ def _find_omission(message: Mapping[str, Any], location: str) -> OmittedRecord |
 
 
 def _convert_message(
-    builder: ConversationBuilder, name: str, message: Mapping[str, Any], location: str
+    builder: ConversationBuilder, node_id: str, message: Mapping[str, Any], location: str
 ) -> OmittedRecord | None:
     content = coercion.to_mapping(message.get("content"))
     role, tool = _get_role(message), coercion.to_text(message.get("recipient"))
     model = coercion.to_text(coercion.to_mapping(message.get("metadata")).get("model_slug"))
-    further: list[dict[str, Any]] = []
+    extra_parts: list[PartDict] = []
     if role == "tool":
         author = coercion.to_text(coercion.to_mapping(message.get("author")).get("name")) or "tool"
-        result, further = _convert_result(content)
-        if builder.add_tool_result(result, tool=author, further=further):
+        result, extra_parts = _convert_result(content)
+        if builder.add_tool_result(result, tool=author, extra_parts=extra_parts):
             return OmittedRecord("messages", "joined", location, "result of a tool call")
-        said = [normalization.build_result_part(name, author, result), *further]
+        parts = [normalization.build_result_part(node_id, author, result), *extra_parts]
     elif (
         role == "assistant"
         and tool not in ("", "all")
         and _get_content_type(message) not in _REASONING_KINDS
     ):
-        said = [normalization.build_call_part(name, tool, _parse_args(content))]
+        parts = [normalization.build_call_part(node_id, tool, _parse_args(content))]
     else:
-        said = _convert_content(content)
-    if not said:
-        return OmittedRecord("messages", "skipped", location, "says nothing")
+        parts = _convert_content(content)
+    if not parts:
+        return OmittedRecord("messages", "skipped", location, "no content")
     builder.add_message(
-        name,
+        node_id,
         role,
-        said,
-        moment=coercion.to_datetime(message.get("create_time")),
-        metadata=coercion.drop_empty(importId=name, model=model),
+        parts,
+        time=coercion.to_datetime(message.get("create_time")),
+        metadata=coercion.drop_empty(importId=node_id, model=model),
         location=location,
     )
     return None
@@ -168,28 +170,27 @@ def _get_content_type(message: Mapping[str, Any]) -> str:
 
 
 def _parse_args(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a tool is called with: JSON where it is, else the text under `input`."""
-    said = _get_raw_text(content)
-    value = coercion.parse_json(said)
+    """Return the arguments of a tool call: an object, or the text under `input`."""
+    text = _get_raw_text(content)
+    value = coercion.parse_json(text)
+    if isinstance(value, Mapping):
+        return value
+    return coercion.drop_empty(input=text, language=_get_language(content))
+
+
+def _get_language(content: Mapping[str, Any]) -> str:
     language = coercion.to_text(content.get("language"))
-    known = "" if language == "unknown" else language
-    return value if isinstance(value, Mapping) else coercion.drop_empty(input=said, language=known)
+    return "" if language == "unknown" else language
 
 
-_REASONING_KINDS = frozenset({"thoughts", "reasoning_recap"})
-
-Part = dict[str, Any]
-
-
-def _convert_content(content: Mapping[str, Any]) -> list[Part]:
-    """The parts of a message; nothing for one that says nothing. Unknown kinds are kept whole."""
+def _convert_content(content: Mapping[str, Any]) -> list[PartDict]:
+    """Return the parts of a message. An unknown kind of content becomes a data part."""
     kind = coercion.to_text(content.get("content_type"))
     match kind:
         case "text" | "multimodal_text":
             return _convert_parts(content)
         case "code" if coercion.to_text(content.get("text")).strip():
-            language = coercion.to_text(content.get("language")).replace("unknown", "")
-            return [_text_part(f"```{language}\n{content['text']}\n```")]
+            return [_text_part(f"```{_get_language(content)}\n{content['text']}\n```")]
         case "thoughts":
             return [
                 _reasoning_part(_format_thought(t))
@@ -209,71 +210,70 @@ def _convert_content(content: Mapping[str, Any]) -> list[Part]:
     return [{"type": f"data-chatgpt-{kind or 'content'}", "data": dict(content)}] if content else []
 
 
-def _convert_result(content: Mapping[str, Any]) -> tuple[Any, list[Part]]:
-    """What a tool answered, and the pictures and the like that it made."""
-    said = _convert_content(content)
-    others = [part for part in said if part["type"] != "text"]
-    texts = [part["text"] for part in said if part["type"] == "text"]
+def _convert_result(content: Mapping[str, Any]) -> tuple[Any, list[PartDict]]:
+    """Return the text of a tool result, and its other parts, such as images."""
+    parts = _convert_content(content)
+    others = [part for part in parts if part["type"] != "text"]
+    texts = [part["text"] for part in parts if part["type"] == "text"]
     return "\n".join(texts), others
 
 
 def _get_raw_text(content: Mapping[str, Any]) -> str:
-    """The bare text of a message to a tool."""
+    """Return the text of a message to a tool, without any markup."""
     if isinstance(content.get("text"), str):
         return str(content["text"])
-    given = content.get("parts")
-    return "\n".join(p for p in given if isinstance(p, str)) if isinstance(given, list) else ""
+    return "\n".join(coercion.to_texts(content.get("parts")))
 
 
-def _convert_parts(content: Mapping[str, Any]) -> list[Part]:
-    given = content.get("parts")
-    made: list[Part] = []
-    for part in given if isinstance(given, list) else []:
+def _convert_parts(content: Mapping[str, Any]) -> list[PartDict]:
+    source_parts = content.get("parts")
+    parts: list[PartDict] = []
+    for part in source_parts if isinstance(source_parts, list) else []:
         if isinstance(part, str):
-            made.extend(_text_parts(part))
+            parts.extend(_text_parts(part))
         elif isinstance(part, Mapping):
-            made.extend(_convert_part(part))
-    return made
+            parts.extend(_convert_part(part))
+    return parts
 
 
-def _convert_part(part: Mapping[str, Any]) -> list[Part]:
+def _convert_part(part: Mapping[str, Any]) -> list[PartDict]:
     kind = coercion.to_text(part.get("content_type"))
-    address = coercion.to_text(part.get("asset_pointer"))
+    url = coercion.to_text(part.get("asset_pointer"))
     match kind:
-        case "image_asset_pointer" if address:
-            facts = {key: part.get(key) for key in ("width", "height", "size_bytes")}
-            return [_add_metadata({"type": "image", "image": address}, facts)]
+        case "image_asset_pointer" if url:
+            details = {key: part.get(key) for key in ("width", "height", "size_bytes")}
+            return [_add_metadata({"type": "image", "image": url}, details)]
         case "audio_transcription":
             return _text_parts(part.get("text"))
-        case "audio_asset_pointer" if address:
+        case "audio_asset_pointer" if url:
             mime_type = f"audio/{coercion.to_text(part.get('format')) or 'wav'}"
-            return [{"type": "file", "data": address, "mimeType": mime_type}]
+            return [{"type": "file", "data": url, "mimeType": mime_type}]
     return [{"type": f"data-chatgpt-{kind or 'part'}", "data": dict(part)}]
 
 
-def _add_metadata(part: Part, facts: Mapping[str, Any]) -> Part:
-    known = coercion.drop_empty(**facts)
-    return {**part, "metadata": known} if known else part
+def _add_metadata(part: PartDict, values: Mapping[str, Any]) -> PartDict:
+    metadata = coercion.drop_empty(**values)
+    return {**part, "metadata": metadata} if metadata else part
 
 
-def _text_part(text: str) -> Part:
+def _text_part(text: str) -> PartDict:
     return {"type": "text", "text": text}
 
 
-def _text_parts(value: Any) -> list[Part]:
+def _text_parts(value: Any) -> list[PartDict]:
     text = coercion.to_text(value)
     return [_text_part(text)] if text.strip() else []
 
 
-def _reasoning_part(text: str) -> Part:
+def _reasoning_part(text: str) -> PartDict:
     return {"type": "reasoning", "reasoning": text, "details": [{"type": "text", "text": text}]}
 
 
 def _format_thought(thought: Mapping[str, Any]) -> str:
-    said = (coercion.to_text(thought.get(key)) for key in ("summary", "content"))
-    return "\n".join(text for text in said if text)
+    texts = (coercion.to_text(thought.get(key)) for key in ("summary", "content"))
+    return "\n".join(text for text in texts if text)
 
 
-def _source_part(content: Mapping[str, Any]) -> Part:
+def _source_part(content: Mapping[str, Any]) -> PartDict:
     source = {"sourceType": "url", "url": coercion.to_text(content.get("url"))}
     return {"type": "source", "source": {**source, "title": coercion.to_text(content.get("title"))}}

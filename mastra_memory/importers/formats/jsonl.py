@@ -1,4 +1,7 @@
-"""Our own export: one line of JSON for each thread, message, working memory and observation."""
+"""Read the lossless JSON Lines that `mastra_export --format jsonl` writes.
+
+Each line is a thread, a message, a working memory or an observational record.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -26,7 +29,7 @@ from mastra_memory.importers.records import (
 NAME = "own"
 KEEPS_IDS = True
 FORMAT, VERSION = "mastra-memory", 1
-"""What the first line of an export says."""
+"""The values of `format` and `version` in the first line of an export."""
 
 _RECORD_FIELDS = {
     "originType": "origin_type",
@@ -63,13 +66,13 @@ _TIME_FIELDS = frozenset({"createdAt", "updatedAt", "lastObservedAt", "lastBuffe
 
 
 def detect(record: Mapping[str, Any]) -> bool:
-    """Whether a record looks like this format's."""
+    """Return whether a record is the first line or an object of our own export."""
     kind = record.get("kind")
     return record.get("format") == FORMAT or (isinstance(kind, str) and kind in _READERS)
 
 
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
-    """Everything as it was, ids too; `owner` may put a prefix before those of resources."""
+    """Yield everything with the ids that it had; `resources` may change those of resources."""
     for file in files:
         yield from read_items(file, partial(_read_record, resources))
 
@@ -79,14 +82,16 @@ def _read_record(
 ) -> Iterator[SourceItem]:
     if record.get("format") == FORMAT:
         if record.get("version") != VERSION:
-            raise InvalidInput(f"an export of version {record.get('version')}, not {VERSION}")
+            raise InvalidInput(
+                f"unsupported version {record.get('version')} of the export format, not {VERSION}"
+            )
         return
     name = coercion.to_text(record.get("kind"))
     if name not in _READERS:
         raise InvalidInput(f"unknown kind of record {name[:40]}")
-    kind, make = _READERS[name]
+    kind, read_object = _READERS[name]
     try:
-        yield make(resources, record, location)
+        yield read_object(resources, record, location)
     except InvalidInput as error:
         yield OmittedRecord(kind, "refused", location, str(error))
 
@@ -167,7 +172,7 @@ def _read_observational_record(
 
 
 def _rename_fields(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The fields under their names in the models."""
+    """Return the fields of a record under their names in the models."""
     return {
         name: _read_time_or_none(record, key) if key in _TIME_FIELDS else record[key]
         for key, name in names.items()
@@ -183,7 +188,7 @@ def _read_time(record: Mapping[str, Any], key: str) -> datetime:
     try:
         return times.parse_time(record.get(key))
     except ValueError:
-        raise InvalidInput(f"{key} cannot be read") from None
+        raise InvalidInput(f"{key} is not a valid time") from None
 
 
 def _read_time_or_none(record: Mapping[str, Any], key: str) -> datetime | None:
@@ -193,7 +198,7 @@ def _read_time_or_none(record: Mapping[str, Any], key: str) -> datetime | None:
 def _read_mapping_or_none(record: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
     value = record.get(key)
     if value is not None and not isinstance(value, Mapping):
-        raise InvalidInput(f"{key} is no object")
+        raise InvalidInput(f"{key} is not an object")
     return value
 
 

@@ -1,4 +1,4 @@
-"""LoCoMo: very long conversations of two people, in sessions with a date."""
+"""Read LoCoMo, a data set of very long conversations of two people, in dated sessions."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
-from mastra_memory.importers.conversation import ConversationBuilder
+from mastra_memory.importers.conversation import ConversationBuilder, PartDict
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.parsing import read_items
 from mastra_memory.importers.records import (
@@ -31,15 +31,16 @@ _METADATA_FIELDS = ("dia_id", "speaker", "img_url", "blip_caption", "query")
 
 
 def detect(record: Mapping[str, Any]) -> bool:
-    """Whether a record looks like this format's."""
+    """Return whether a record is a LoCoMo sample."""
     return "speaker_a" in coercion.to_mapping(record.get("conversation"))
 
 
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
-    """A resource for each conversation, and a thread for each of its sessions.
+    """Yield a thread for each session; each conversation is an owner with its own resource.
 
-    The first speaker is the user, the second the assistant; their names and each turn's `dia_id`
-    are kept as metadata. The turns of a session follow its date by a millisecond each.
+    The first speaker becomes the user and the second the assistant. Their names and the `dia_id`
+    of each turn are stored as metadata. Turns have no times: the first one gets the date of the
+    session, and each further one is a millisecond later.
     """
     for file in files:
         yield from read_items(file, partial(_read_conversation, file, resources))
@@ -53,10 +54,11 @@ class _LocomoSample:
     user: str
     assistant: str
     fallback: datetime
+    """The time of sessions without a readable date."""
     location: str
 
-    def role_of(self, turn: Mapping[str, Any]) -> str:
-        """The role of who speaks, `""` for a third person."""
+    def get_role(self, turn: Mapping[str, Any]) -> str:
+        """Return the role of the speaker of a turn, or an empty string for a third person."""
         speaker = turn.get("speaker")
         return "user" if speaker == self.user else "assistant" if speaker == self.assistant else ""
 
@@ -73,26 +75,26 @@ def _read_conversation(
     sample = _LocomoSample(
         sample_id, resource_id, conversation, user, assistant, file.modified, location
     )
-    names = (m[1] for key in conversation if (m := _SESSION.fullmatch(key)))
-    for name in sorted(names, key=int):
-        yield from _read_session(sample, name)
+    numbers = (m[1] for key in conversation if (m := _SESSION.fullmatch(key)))
+    for number in sorted(numbers, key=int):
+        yield from _read_session(sample, number)
 
 
-def _read_session(sample: _LocomoSample, name: str) -> Iterator[SourceItem]:
-    location = f"{sample.location} session {name}"
-    date = _parse_date(sample.conversation.get(f"session_{name}_date_time"))
+def _read_session(sample: _LocomoSample, number: str) -> Iterator[SourceItem]:
+    location = f"{sample.location} session {number}"
+    date = _parse_date(sample.conversation.get(f"session_{number}_date_time"))
     if date is None:
-        yield ImportNote("LoCoMo sessions have no readable date and got the file's")
-    thread_id = derive_id(NAME, sample.resource_id, sample.id, name)
+        yield ImportNote("LoCoMo sessions without a readable date got the time of the file")
+    thread_id = derive_id(NAME, sample.resource_id, sample.id, number)
     builder = ConversationBuilder(thread_id, sample.resource_id, date or sample.fallback, location)
-    turns = sample.conversation[f"session_{name}"]
+    turns = sample.conversation[f"session_{number}"]
     for index, turn in enumerate(turns if isinstance(turns, list) else []):
         _add_turn(
             builder, sample, str(index), coercion.to_mapping(turn), f"{location} turn {index}"
         )
-    title = f"{sample.user} and {sample.assistant}, session {name}"
+    title = f"{sample.user} and {sample.assistant}, session {number}"
     speakers = {"user": sample.user, "assistant": sample.assistant}
-    metadata = {**build_origin_metadata(NAME, sample.id, session=int(name)), "speakers": speakers}
+    metadata = {**build_origin_metadata(NAME, sample.id, session=int(number)), "speakers": speakers}
     yield from builder.build_items(title=title, metadata=metadata)
 
 
@@ -103,9 +105,9 @@ def _add_turn(
     turn: Mapping[str, Any],
     location: str,
 ) -> None:
-    role = sample.role_of(turn)
+    role = sample.get_role(turn)
     if not role or not isinstance(turn.get("text"), str):
-        reason = "no text of one of the two speakers"
+        reason = "no text, or an unknown speaker"
         builder.omit(OmittedRecord("messages", "refused", location, reason))
         return
     metadata = {name: turn[name] for name in _METADATA_FIELDS if name in turn}
@@ -119,13 +121,13 @@ def _parse_date(value: Any) -> datetime | None:
         return None
 
 
-def _convert_turn(turn: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The text, then its pictures with their caption."""
-    addresses = turn.get("img_url")
+def _convert_turn(turn: Mapping[str, Any]) -> list[PartDict]:
+    """Return the text, then the images with their caption as metadata."""
+    urls = turn.get("img_url")
     caption = coercion.drop_empty(caption=coercion.to_text(turn.get("blip_caption")))
-    said: list[dict[str, Any]] = [{"type": "text", "text": turn["text"]}]
-    for address in addresses if isinstance(addresses, list) else [addresses]:
-        if isinstance(address, str):
-            picture: dict[str, Any] = {"type": "image", "image": address}
-            said.append({**picture, "metadata": caption} if caption else picture)
-    return said
+    parts: list[PartDict] = [{"type": "text", "text": turn["text"]}]
+    for url in urls if isinstance(urls, list) else [urls]:
+        if isinstance(url, str):
+            image: PartDict = {"type": "image", "image": url}
+            parts.append({**image, "metadata": caption} if caption else image)
+    return parts

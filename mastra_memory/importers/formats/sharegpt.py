@@ -1,4 +1,4 @@
-"""ShareGPT data sets: `{id, conversations: [{from, value}]}`."""
+"""Read ShareGPT data sets, whose records are `{id, conversations: [{from, value}]}`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Any
 from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
-from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder
+from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder, PartDict
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.parsing import read_items
 from mastra_memory.importers.records import (
@@ -33,17 +33,17 @@ _RESULT_SPEAKERS = frozenset({"observation", "tool", "function_response", "tool_
 
 
 def detect(record: Mapping[str, Any]) -> bool:
-    """Whether a record looks like this format's."""
+    """Return whether a record has a list of conversation turns."""
     turns = record.get("conversations")
     first = coercion.to_mappings(turns)[:1]
     return isinstance(turns, list) and (not first or "from" in first[0] or "value" in first[0])
 
 
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
-    """A thread for each conversation.
+    """Yield a thread for each record.
 
-    There are no times in the format: turns follow each other by a millisecond from the time of the
-    file on. The identity of a conversation is its id with its turns, since ids repeat.
+    The format has no times: the first turn gets the time of the file, and each further one is a
+    millisecond later. The thread id depends on the id and the turns, since ids are not unique.
     """
     for file in files:
         yield from read_items(file, partial(_read_conversation, file, resources))
@@ -55,13 +55,13 @@ def _read_conversation(
     turns = record.get("conversations")
     if not isinstance(turns, list):
         raise InvalidInput("no list of conversations")
-    given_id, content = coercion.to_text(record.get("id")), hash_content(turns)
-    resource_id = resources.resolve(given_id or content)
-    thread_id = derive_id(NAME, resource_id, given_id, content)
+    source_id, content_hash = coercion.to_text(record.get("id")), hash_content(turns)
+    resource_id = resources.resolve(source_id or content_hash)
+    thread_id = derive_id(NAME, resource_id, source_id, content_hash)
     builder = ConversationBuilder(thread_id, resource_id, file.modified, location)
     for index, turn in enumerate(turns):
         _add_turn(builder, str(index), coercion.to_mapping(turn), f"{location} turn {index}")
-    return builder.build_items(metadata=build_origin_metadata(NAME, given_id))
+    return builder.build_items(metadata=build_origin_metadata(NAME, source_id))
 
 
 def _add_turn(
@@ -72,7 +72,7 @@ def _add_turn(
     if speaker in INSTRUCTION_ROLES:
         builder.omit(OmittedRecord("messages", "skipped", location, f"role {speaker}"))
     elif not isinstance(value, str) or not speaker:
-        builder.omit(OmittedRecord("messages", "refused", location, "no speaker with a text"))
+        builder.omit(OmittedRecord("messages", "refused", location, "no speaker or no text"))
     elif speaker in _ROLES:
         builder.add_message(
             key, _ROLES[speaker], [{"type": "text", "text": value}], location=location
@@ -90,8 +90,8 @@ def _add_turn(
         )
 
 
-def _convert_tool_call(key: str, value: str) -> dict[str, Any]:
-    """The call that the text describes, as far as it is JSON."""
+def _convert_tool_call(key: str, value: str) -> PartDict:
+    """Return the tool call that a JSON text describes; other text becomes the argument `input`."""
     call = coercion.to_mapping(coercion.parse_json(value))
     name = coercion.to_text(call.get("name")) or "tool"
     return normalization.build_call_part(key, name, call.get("arguments", {"input": value}))

@@ -1,4 +1,4 @@
-"""Mastra's databases, PostgreSQL and LibSQL, read through one small port."""
+"""Open Mastra's databases, PostgreSQL and LibSQL, behind one interface."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -22,43 +22,49 @@ MastraRow = dict[str, Any]
 
 
 class MastraDatabase(Protocol):
-    """A database of Mastra's. Statements name tables as `{mastra_threads}`."""
+    """A database of Mastra. Statements name its tables in braces, as `{mastra_threads}`."""
 
     insertion_order: str
-    """The column that orders messages of one moment: as they came, or as Mastra lists them."""
+    """The column that orders messages with the same time, in the way Mastra lists them."""
 
     def list_columns(self, table: str) -> frozenset[str]:
-        """The table's columns, nothing for a table that is not there."""
+        """Return the columns of a table; a table that does not exist has none."""
 
     def time_expression(self, column: str, columns: frozenset[str]) -> str:
-        """SQL for the text of a moment; `column` may be qualified with an alias."""
+        """Return SQL for a time column as text; `column` may have the alias of its table."""
 
     def iter_rows(self, statement: str) -> Iterator[MastraRow]:
-        """The rows, a few at a time."""
+        """Yield the rows of a statement, `FETCH_ROWS` in memory at a time."""
 
     def decode_json(self, value: Any) -> Any:
-        """What a column of JSON says. Raises `ValueError` for what is none."""
+        """Return the value of a JSON column, or raise `ValueError` if it is not JSON."""
 
 
 class MastraPostgres:
-    """A schema of a PostgreSQL database, as it was when the reading began."""
+    """A schema of a PostgreSQL database, in the state in which it was opened."""
 
     insertion_order = "id"
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str) -> None:
+        """Use an open connection."""
         self._connection = connection
         self._schema = schema
 
     def list_columns(self, table: str) -> frozenset[str]:
-        found = self._connection.execute(
+        """Return the columns of a table in the schema."""
+        rows = self._connection.execute(
             """SELECT column_name FROM information_schema.columns
             WHERE table_schema = %s AND table_name = %s""",
             [self._schema, table],
         )
-        return frozenset(name for (name,) in found)
+        return frozenset(name for (name,) in rows)
 
     def time_expression(self, column: str, columns: frozenset[str]) -> str:
-        """The column with a time zone where it is written, else the one without, read as UTC."""
+        """Return SQL for the time as text.
+
+        Mastra has two columns for each time. The newer one has a time zone and a name ending in
+        `Z`; the older one has no time zone and is in UTC.
+        """
         alias, _, name = column.rpartition(".")
         prefix = f"{alias}." if alias else ""
         plain = f"""{prefix}"{name}" AT TIME ZONE 'UTC'"""
@@ -67,6 +73,7 @@ class MastraPostgres:
         return f'coalesce({prefix}"{name}Z", {plain})::text'
 
     def iter_rows(self, statement: str) -> Iterator[MastraRow]:
+        """Yield the rows through a server-side cursor."""
         tables = {name: sql.Identifier(self._schema, name) for name in TABLES}
         with self._connection.cursor("mastra_import", row_factory=psycopg.rows.dict_row) as cursor:
             cursor.itersize = FETCH_ROWS
@@ -74,26 +81,31 @@ class MastraPostgres:
             yield from cursor
 
     def decode_json(self, value: Any) -> Any:
+        """Return the value, which psycopg has decoded."""
         return value
 
 
 class MastraLibsql:
-    """A LibSQL file."""
+    """A LibSQL file, which has the format of SQLite."""
 
     insertion_order = "rowid"
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        """Use an open connection."""
         self._connection = connection
 
     def list_columns(self, table: str) -> frozenset[str]:
-        found = self._connection.execute("SELECT name FROM pragma_table_info(?)", [table])
-        return frozenset(name for (name,) in found)
+        """Return the columns of a table."""
+        rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", [table])
+        return frozenset(name for (name,) in rows)
 
     def time_expression(self, column: str, columns: frozenset[str]) -> str:
+        """Return the quoted column; LibSQL stores times as text."""
         alias, _, name = column.rpartition(".")
         return f'{alias}."{name}"' if alias else f'"{name}"'
 
     def iter_rows(self, statement: str) -> Iterator[MastraRow]:
+        """Yield the rows, some at a time."""
         cursor = self._connection.execute(statement.format(**{name: name for name in TABLES}))
         names = [column[0] for column in cursor.description]
         while rows := cursor.fetchmany(FETCH_ROWS):
@@ -101,6 +113,7 @@ class MastraLibsql:
                 yield dict(zip(names, row, strict=True))
 
     def decode_json(self, value: Any) -> Any:
+        """Return the value of JSON text or of SQLite's binary JSON."""
         return sqlite_jsonb.decode_json_column(value)
 
 
@@ -114,10 +127,14 @@ TABLES: Sequence[str] = (
 
 @contextmanager
 def open_postgres(url: str, schema: str) -> Iterator[MastraPostgres]:
-    """The store at the address, read only and at one moment.
+    """Open a PostgreSQL database in a read-only transaction, which sees one state of the data.
 
-    Raises `InvalidInput` when nobody answers there. The address, which may hold a password, is in
-    no message.
+    Args:
+        url: A `postgresql://` URL. Error messages leave it out, since it may contain a password.
+        schema: The schema with Mastra's tables.
+
+    Raises:
+        InvalidInput: The database cannot be reached or read.
     """
     try:
         connection = psycopg.connect(url, connect_timeout=10)
@@ -145,8 +162,12 @@ def _get_first_line(error: Exception) -> str:
 
 @contextmanager
 def open_libsql(path: Path) -> Iterator[MastraLibsql]:
-    """The store in the file, read only. Raises `InvalidInput` when it is no such file."""
-    # Read in one thread at a time, which need not be the one that opens it.
+    """Open a LibSQL file read-only.
+
+    Raises:
+        InvalidInput: The file cannot be read.
+    """
+    # Another thread than this one reads the rows, but never two at the same time.
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
     )
@@ -161,28 +182,32 @@ def open_libsql(path: Path) -> Iterator[MastraLibsql]:
         connection.close()
 
 
-class InvalidRow(MastraMemoryError):
-    """A row cannot be taken; the message says why."""
+class InvalidRowError(MastraMemoryError):
+    """A row of Mastra's tables cannot be imported; the message says why."""
 
 
 def get_time(row: MastraRow, column: str) -> datetime:
-    """The moment in the column. Raises `Refused` when there is none."""
+    """Return the time in a column, or raise `InvalidRowError` if there is none."""
     try:
         return times.parse_time(row[column])
     except ValueError:
-        raise InvalidRow(f"{column} cannot be read") from None
+        raise InvalidRowError(f"{column} is not a valid time") from None
 
 
 def get_time_or_none(row: MastraRow, column: str) -> datetime | None:
-    """The moment in the column, None where it is empty. Raises `Refused` for what is no moment."""
+    """Return the time in a column, or None if it is empty.
+
+    Raises:
+        InvalidRowError: The column contains something else.
+    """
     return None if row.get(column) in (None, "") else get_time(row, column)
 
 
-def decode_json(store: MastraDatabase, value: Any) -> Any:
-    """What a column of JSON says. Raises `ValueError` for what is none.
+def decode_json(database: MastraDatabase, value: Any) -> Any:
+    """Return the value of a JSON column, or raise `ValueError` if it is not JSON.
 
-    Mastra writes some objects as the text of their JSON, inside of JSON.
+    Mastra encodes some objects twice: the column then contains a JSON string with JSON in it.
     """
-    found = store.decode_json(value)
-    inner = coercion.parse_json(found) if isinstance(found, str) else None
-    return found if inner is None else inner
+    decoded = database.decode_json(value)
+    inner = coercion.parse_json(decoded) if isinstance(decoded, str) else None
+    return decoded if inner is None else inner

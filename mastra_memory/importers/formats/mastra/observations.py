@@ -1,11 +1,16 @@
-"""Mastra's observational memory: generations of a lineage, and chunks that wait for activation."""
+"""Read Mastra's observational memory: generations, and chunks that wait for activation.
+
+The generations of one thread or resource share a lookup key. Mastra may have written several rows
+of one generation, and rows newer than the one it uses.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mastra_memory.importers import coercion
+from mastra_memory.importers.formats.mastra import queries
 from mastra_memory.importers.formats.mastra.databases import (
-    InvalidRow,
+    InvalidRowError,
     MastraDatabase,
     MastraRow,
     decode_json,
@@ -23,33 +28,6 @@ from mastra_memory.importers.records import (
 
 TABLE = "mastra_observational_memory"
 
-_COLUMNS = (
-    "id",
-    "lookupKey",
-    "scope",
-    "resourceId",
-    "threadId",
-    "activeObservations",
-    "originType",
-    "config",
-    "generationCount",
-    "pendingMessageTokens",
-    "totalTokensObserved",
-    "observationTokenCount",
-    "observedMessageIds",
-    "observedTimezone",
-    "bufferedObservations",
-    "bufferedObservationTokens",
-    "bufferedMessageIds",
-    "bufferedReflection",
-    "bufferedReflectionTokens",
-    "bufferedReflectionInputTokens",
-    "reflectedObservationLineCount",
-    "bufferedObservationChunks",
-    "lastBufferedAtTokens",
-    "metadata",
-)
-_UNUSED_COLUMNS = frozenset({"lastBufferedAtTimeZ"})
 _HINT_KEYS = (
     "suggestedContinuation",
     "currentTask",
@@ -59,99 +37,64 @@ _HINT_KEYS = (
 )
 
 
-def read(store: MastraDatabase, resources: ResourceMapping) -> Iterator[SourceItem]:
-    """All generations of every lineage, oldest first; what was in progress is not any more."""
-    for row in store.iter_rows(_build_statement(store)):
+def read(database: MastraDatabase, resources: ResourceMapping) -> Iterator[SourceItem]:
+    """Yield all generations, oldest first. Marks of observations in progress are not read."""
+    for row in database.iter_rows(queries.select_observations(database)):
         location = f"{TABLE} {row['id']}"
         try:
-            yield from _convert_record(store, resources, row, location)
-        except InvalidRow as error:
+            yield from _convert_record(database, resources, row, location)
+        except InvalidRowError as error:
             yield OmittedRecord("observations", "refused", location, str(error))
 
 
-def _build_statement(store: MastraDatabase) -> str:
-    """Each row with its rank among those of its generation, and the generation that is live."""
-    columns = store.list_columns(TABLE)
-    plain = ", ".join(
-        f'o."{name}"' if name in columns else f'NULL AS "{name}"' for name in _COLUMNS
-    )
-    superseded = 'o."supersededBy" IS NULL' if "supersededBy" in columns else "1 = 1"
-    created, updated, observed, buffered = (
-        store.time_expression(f"o.{name}", columns - _UNUSED_COLUMNS) if name in columns else "NULL"
-        for name in ("createdAt", "updatedAt", "lastObservedAt", "lastBufferedAtTime")
-    )
-    cursor = "NULL"
-    if "lastObservedAt" in columns:  # the other column is filled in by itself
-        cursor = f'CASE WHEN o."lastObservedAt" IS NOT NULL THEN {observed} END'
-    return f"""WITH o AS (
-        SELECT o.*, CASE WHEN {superseded} THEN 1 ELSE 0 END AS not_superseded
-        FROM {{{TABLE}}} o),
-    live AS (
-        SELECT o.*, sum(not_superseded) OVER lineage AS live_rows,
-            max(CASE WHEN not_superseded = 1 THEN "generationCount" END) OVER lineage AS named,
-            max("generationCount") OVER lineage AS newest
-        FROM o WINDOW lineage AS (PARTITION BY "lookupKey")),
-    ranked AS (
-        SELECT live.*, CASE WHEN live_rows = 1 THEN named ELSE newest END AS live_generation,
-            row_number() OVER (PARTITION BY "lookupKey", "generationCount"
-                ORDER BY CASE WHEN live_rows = 1 THEN not_superseded END DESC,
-                    "createdAt", id) AS place
-        FROM live)
-    SELECT {plain}, {created} AS created_at, {updated} AS updated_at,
-        {cursor} AS last_observed_at, {buffered} AS last_buffered_at_time,
-        o.place, o.live_generation, t.id AS known_thread, t."resourceId" AS thread_resource
-    FROM ranked o LEFT JOIN {{mastra_threads}} t ON t.id = o."threadId"
-    ORDER BY o."lookupKey", o."generationCount", o.place"""
-
-
 def _convert_record(
-    store: MastraDatabase, resources: ResourceMapping, row: MastraRow, location: str
+    database: MastraDatabase, resources: ResourceMapping, row: MastraRow, location: str
 ) -> Iterator[SourceItem]:
     if row["place"] > 1:
-        yield OmittedRecord("observations", "skipped", location, "a duplicate of its generation")
+        yield OmittedRecord(
+            "observations", "skipped", location, "another row of the same generation is used"
+        )
         return
     generation = row["generationCount"]
     if not isinstance(generation, int) or generation < 0:
-        raise InvalidRow("its generation is no number")
+        raise InvalidRowError("its generation is not a number")
     if generation > row["live_generation"]:
-        yield OmittedRecord(
-            "observations", "skipped", location, "newer than the record that is live"
-        )
+        yield OmittedRecord("observations", "skipped", location, "newer than the live generation")
         return
     if row["scope"] == "thread" and row["known_thread"] is None:
-        yield OmittedRecord("observations", "skipped", location, "an orphan: its thread is missing")
+        yield OmittedRecord("observations", "skipped", location, "its thread is missing")
         return
     thread_id, resource_id = _get_subject(row)
     if row["scope"] == "thread" and row["resourceId"] not in (None, "", resource_id):
         yield ImportNote(
-            "observations named another resource than their thread and got the thread's"
+            "observations with another resource than their thread got the resource of the thread"
         )
-    chunks = list(_convert_chunks(store, row))
+    chunks = list(_convert_chunks(database, row))
     is_live = generation == row["live_generation"]
     if chunks and not is_live:
-        yield ImportNote("chunks stranded on retired observations were dropped")
+        yield ImportNote("chunks of earlier generations were dropped")
     yield ImportedObservationalRecord(
         id=coercion.to_text(row["id"]),
         resource_id=resources.resolve(resource_id),
         thread_id=thread_id,
         generation_count=generation,
-        values=_convert_fields(store, row),
+        values=_convert_fields(database, row),
         chunks=chunks if is_live else (),
         location=location,
     )
 
 
 def _get_subject(row: MastraRow) -> tuple[str | None, str]:
-    """Thread and resource: those of the thread, or what the key of the lineage says."""
+    """Return the thread id and the resource id, the latter from the lookup key if it is missing."""
     if row["scope"] == "thread":
         return coercion.to_text(row["threadId"]), coercion.to_text(row["thread_resource"])
     if row["scope"] == "resource":
-        named = coercion.to_text(row["lookupKey"]).removeprefix("resource:")
-        return None, coercion.to_text(row["resourceId"]) or named
-    raise InvalidRow("its scope is neither thread nor resource")
+        from_key = coercion.to_text(row["lookupKey"]).removeprefix("resource:")
+        return None, coercion.to_text(row["resourceId"]) or from_key
+    raise InvalidRowError("its scope is neither thread nor resource")
 
 
-def _convert_fields(store: MastraDatabase, row: MastraRow) -> Mapping[str, Any]:
+def _convert_fields(database: MastraDatabase, row: MastraRow) -> Mapping[str, Any]:
     origin = row["originType"]
     return {
         "origin_type": origin if origin in ("initial", "reflection") else "initial",
@@ -161,7 +104,7 @@ def _convert_fields(store: MastraDatabase, row: MastraRow) -> Mapping[str, Any]:
         "pending_message_tokens": coercion.to_int(row["pendingMessageTokens"]),
         "last_observed_at": get_time_or_none(row, "last_observed_at"),
         "observed_message_ids": coercion.to_texts(
-            _decode_json_or_none(store, row["observedMessageIds"])
+            _decode_json_or_none(database, row["observedMessageIds"])
         )
         or None,
         "observed_timezone": coercion.to_text(row["observedTimezone"]),
@@ -175,37 +118,39 @@ def _convert_fields(store: MastraDatabase, row: MastraRow) -> Mapping[str, Any]:
         "reflected_observation_line_count": coercion.to_int_or_none(
             row["reflectedObservationLineCount"]
         ),
-        "config": _convert_config(coercion.to_mapping(_decode_json_or_none(store, row["config"]))),
-        "metadata": _decode_json_or_none(store, row["metadata"]),
+        "config": _convert_config(
+            coercion.to_mapping(_decode_json_or_none(database, row["config"]))
+        ),
+        "metadata": _decode_json_or_none(database, row["metadata"]),
         "created_at": get_time(row, "created_at"),
         "updated_at": get_time(row, "updated_at"),
     }
 
 
 def _convert_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The thresholds, and those that were set for this record alone; never prompts or models."""
+    """Return the thresholds, including those of this record alone, without prompts and models."""
     overrides = _get_thresholds(coercion.to_mapping(config.get("_overrides")))
-    kept = {**_get_thresholds(config), **({"_overrides": overrides} if overrides else {})}
-    return {**kept, "scope": config["scope"]} if isinstance(config.get("scope"), str) else kept
+    result = {**_get_thresholds(config), **({"_overrides": overrides} if overrides else {})}
+    return {**result, "scope": config["scope"]} if isinstance(config.get("scope"), str) else result
 
 
 def _get_thresholds(config: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {}
+    thresholds = {}
     for section, name in (("observation", "messageTokens"), ("reflection", "observationTokens")):
         value = coercion.to_mapping(config.get(section)).get(name)
         if value is not None:
-            kept[section] = {name: value}
-    return kept
+            thresholds[section] = {name: value}
+    return thresholds
 
 
-def _convert_chunks(store: MastraDatabase, row: MastraRow) -> Iterator[Mapping[str, Any]]:
-    """The buffered chunks, or the single buffer of older databases as one."""
-    given = coercion.to_mappings(_decode_json_or_none(store, row["bufferedObservationChunks"]))
-    if not given and coercion.to_text(row["bufferedObservations"]).strip():
-        given = [_convert_legacy_chunk(store, row)]
-    for place, chunk in enumerate(given):
+def _convert_chunks(database: MastraDatabase, row: MastraRow) -> Iterator[Mapping[str, Any]]:
+    """Yield the buffered chunks, or the single buffer of older databases as one chunk."""
+    chunks = coercion.to_mappings(_decode_json_or_none(database, row["bufferedObservationChunks"]))
+    if not chunks and coercion.to_text(row["bufferedObservations"]).strip():
+        chunks = [_convert_legacy_chunk(database, row)]
+    for index, chunk in enumerate(chunks):
         created_at = coercion.to_datetime(chunk.get("createdAt")) or get_time(row, "updated_at")
-        fallback = f"ombuf-{derive_id(coercion.to_text(row['id']), str(place))}"
+        fallback = f"ombuf-{derive_id(coercion.to_text(row['id']), str(index))}"
         yield {
             "id": coercion.to_text(chunk.get("id")) or fallback,
             "cycle_id": coercion.to_text(chunk.get("cycleId")) or fallback,
@@ -219,18 +164,18 @@ def _convert_chunks(store: MastraDatabase, row: MastraRow) -> Iterator[Mapping[s
         }
 
 
-def _convert_legacy_chunk(store: MastraDatabase, row: MastraRow) -> Mapping[str, Any]:
+def _convert_legacy_chunk(database: MastraDatabase, row: MastraRow) -> Mapping[str, Any]:
     return {
         "observations": row["bufferedObservations"],
         "tokenCount": row["bufferedObservationTokens"],
-        "messageIds": _decode_json_or_none(store, row["bufferedMessageIds"]),
+        "messageIds": _decode_json_or_none(database, row["bufferedMessageIds"]),
         "lastObservedAt": row["last_buffered_at_time"],
     }
 
 
-def _decode_json_or_none(store: MastraDatabase, value: Any) -> Any:
-    """What a column of JSON says, None for what cannot be read."""
+def _decode_json_or_none(database: MastraDatabase, value: Any) -> Any:
+    """Return the value of a JSON column, or None if it cannot be read."""
     try:
-        return decode_json(store, value)
+        return decode_json(database, value)
     except ValueError:
         return None

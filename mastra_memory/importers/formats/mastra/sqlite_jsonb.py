@@ -1,4 +1,8 @@
-"""SQLite's binary JSON, as LibSQL stores metadata."""
+"""Decode JSONB, the binary JSON of SQLite, which LibSQL uses for metadata.
+
+The format is described at https://sqlite.org/jsonb.html: each element has a header with its type
+(the lower four bits of the first byte) and its size, followed by its payload.
+"""
 
 import re
 from typing import Any
@@ -13,7 +17,7 @@ _SIZE_BYTES = {12: 1, 13: 2, 14: 4, 15: 8}
 
 
 def decode_jsonb(blob: bytes) -> Any:
-    """The JSON value. Raises `ValueError` for bytes that are none."""
+    """Return the JSON value, or raise `ValueError` if the bytes are not JSONB."""
     value, end = _decode_element(blob, 0, len(blob), 0)
     if end != len(blob):
         raise ValueError("bytes after the value")
@@ -32,14 +36,14 @@ def _decode_element(blob: bytes, start: int, limit: int, depth: int) -> tuple[An
 
 
 def _decode_header(blob: bytes, start: int, limit: int) -> tuple[int, int, int]:
-    """Type, start and end of the payload."""
+    """Return the type of an element, and the start and the end of its payload."""
     if start >= limit:
-        raise ValueError("cut off")
+        raise ValueError("the data ends too early")
     code = blob[start] >> 4
     payload = start + 1 + _SIZE_BYTES.get(code, 0)
     size = int.from_bytes(blob[start + 1 : payload], "big") if code > 11 else code
     if payload + size > limit:
-        raise ValueError("cut off")
+        raise ValueError("the data ends too early")
     return blob[start] & 15, payload, payload + size
 
 
@@ -54,10 +58,10 @@ def _decode_array(blob: bytes, start: int, end: int, depth: int) -> list[Any]:
 def _decode_object(blob: bytes, start: int, end: int, depth: int) -> dict[str, Any]:
     members: dict[str, Any] = {}
     while start < end:
-        label, start = _decode_element(blob, start, end, depth + 1)
-        if not isinstance(label, str):
-            raise ValueError("a label that is no text")
-        members[label], start = _decode_element(blob, start, end, depth + 1)
+        key, start = _decode_element(blob, start, end, depth + 1)
+        if not isinstance(key, str):
+            raise ValueError("a key that is not a string")
+        members[key], start = _decode_element(blob, start, end, depth + 1)
     return members
 
 
@@ -79,16 +83,16 @@ def _decode_scalar(kind: int, text: str) -> Any:
 
 
 def _parse_integer(text: str) -> int | float:
-    """The number; beyond 64 bits the nearest double, as everywhere in this app."""
+    """Return the number; beyond 64 bits the nearest double, as `json_text.loads` does."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     number = sign * int(digits, 16 if digits[:2].lower() == "0x" else 10)
     return number if -(2**63) <= number < 2**64 else float(number)
 
 
 def _unescape(text: str) -> str:
-    """The text without its JSON5 escapes; JSON's are among them."""
+    """Replace the escapes of JSON5, which include those of JSON."""
     plain = _ESCAPE.sub(_unescape_match, text)
-    # Two halves of a character beyond 16 bits become one; a half without its other stays.
+    # Two escaped surrogates become one character; a lone surrogate becomes U+FFFD.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -100,9 +104,10 @@ def _unescape_match(match: re.Match[str]) -> str:
 
 
 def decode_json_column(value: Any) -> Any:
-    """The JSON of a column that holds text in older rows and bytes in newer ones.
+    """Return the value of a JSON column, which is text in older rows and bytes in newer ones.
 
-    Raises `ValueError` for what is neither.
+    Raises:
+        ValueError: The value is neither, or it is not valid.
     """
     if isinstance(value, bytes):
         return decode_jsonb(value)
