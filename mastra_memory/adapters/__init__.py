@@ -1,5 +1,5 @@
-"""Doors for agent libraries, one module each; importing one needs the library it is named after.
+"""Adapters for agent libraries. Importing one requires the library it is named after.
 
-What a library's messages say goes into Mastra's parts, where everybody can read and edit it. What
-only the library understands is noted beside the part, under the library's name.
+The content of a library's messages is converted to Mastra's parts, which every client can read and
+edit. Fields that only the library understands are kept as metadata under the library's name.
 """

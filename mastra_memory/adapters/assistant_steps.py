@@ -1,4 +1,4 @@
-"""An assistant's message as the steps it was made of: what the model said, what its calls gave."""
+"""Split an assistant's message into steps: an answer of the model, and the results of its calls."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,94 +6,85 @@ from typing import Any
 
 from mastra_memory.adapters.library_metadata import Json, get_part_metadata
 from mastra_memory.content import tool_calls
-from mastra_memory.db import json_text
 from mastra_memory.types import StoredMessage
 
 
-def deduplicate_tool_calls(messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
-    """The messages, each call once: Mastra's stores tell it again in the message of its result."""
-    messages = list(messages)
-    told = [_with_calls(message) for message in messages]
-    for message, before, after in zip(
-        messages, told, tool_calls.fold_tool_calls(told), strict=True
-    ):
-        if after is before:
-            yield message
-        elif after is not None:
-            yield message._replace(content_json=json_text.dumps(after))
+def deduplicate_tool_calls(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
+    """Return the messages with each tool call once.
 
-
-def _with_calls(message: StoredMessage) -> Json | None:
-    """The content of an assistant's message that may hold calls."""
-    may = message.role == "assistant" and tool_calls.may_contain_calls(message.content_json)
-    return message.content if may else None
+    Mastra's own stores repeat a call in the message that holds its result.
+    """
+    return tool_calls.fold_stored_messages(list(messages), roles={"assistant"})
 
 
 @dataclass(slots=True)
 class Step:
-    """One answer of a model and the outcomes of the calls in it."""
+    """One answer of a model and the results of its tool calls."""
 
-    said: list[Json] = field(default_factory=list)
-    """The parts of the answer, calls among them."""
-    ended: list[Json] = field(default_factory=list)
-    """The parts of calls that have an outcome."""
+    parts: list[Json] = field(default_factory=list)
+    """The parts of the answer, with its tool calls."""
+    results: list[Json] = field(default_factory=list)
+    """Those of `parts` that are tool calls with an outcome."""
 
 
 def is_tool_call(part: Mapping[str, Any]) -> bool:
-    """Whether a part is a tool call."""
+    """Return True if a part is a tool call."""
     return part.get("type") == "tool-invocation" and isinstance(part.get("toolInvocation"), dict)
 
 
 def has_outcome(part: Mapping[str, Any]) -> bool:
-    """Whether a part is a tool call with an outcome."""
-    return (
-        is_tool_call(part)
-        and tool_calls.get_state_rank(part["toolInvocation"]) >= tool_calls.FINISHED_RANK
-    )
+    """Return True if a part is a tool call with a result, an error or a refusal."""
+    if not is_tool_call(part):
+        return False
+    return tool_calls.get_state_rank(part["toolInvocation"]) >= tool_calls.FINISHED_RANK
 
 
 def split_steps(content: Mapping[str, Any], *, library: str, whole: bool) -> Iterator[Step]:
-    """The steps in order; `whole` for a message that its library wrote as one.
+    """Yield the steps of a message in order.
 
-    Where Mastra keeps a turn in one message, what follows an outcome is the next step. Outcomes
-    come in the order in which the library saw them.
+    Mastra stores a whole turn in one message. A `step-start` part, or any part but a call that
+    follows a result, begins the next step.
+
+    Args:
+        content: The content of an assistant's message.
+        library: The library whose metadata has the order in which results arrived.
+        whole: Yield one step only. For messages that the library wrote itself.
     """
     step = Step()
     for part in content["parts"]:
-        anew = part.get("type") == "step-start" or (step.ended and not is_tool_call(part))
-        if anew and not whole and step.said:
-            yield _in_order(step, library)
+        begins_step = part.get("type") == "step-start" or (step.results and not is_tool_call(part))
+        if begins_step and not whole and step.parts:
+            yield _sort_results(step, library)
             step = Step()
         if part.get("type") == "step-start":
             continue
-        step.said.append(part)
+        step.parts.append(part)
         if has_outcome(part):
-            step.ended.append(part)
-    if step.said:
-        yield _in_order(step, library)
+            step.results.append(part)
+    if step.parts:
+        yield _sort_results(step, library)
 
 
-def _in_order(step: Step, library: str) -> Step:
-    step.ended.sort(
-        key=lambda part: get_part_metadata(library, part).get("return", {}).get("order", 0)
-    )
+def _sort_results(step: Step, library: str) -> Step:
+    """Restore the order in which the library received the results of parallel calls."""
+
+    def get_order(part: Json) -> int:
+        order: int = get_part_metadata(library, part).get("return", {}).get("order", 0)
+        return order
+
+    step.results.sort(key=get_order)
     return step
 
 
 def get_outcome(invocation: Mapping[str, Any]) -> tuple[Any, bool]:
-    """What a call gave, and whether it failed; of a failure or a refusal without a result, why."""
+    """Return the result of a tool call, and whether the call failed.
+
+    If there is no result, it is the reason of the failure or of the refusal.
+    """
     failed = invocation.get("isError") is True or invocation.get("state") == "output-error"
-    approval = invocation.get("approval")
-    reason = approval.get("reason") if isinstance(approval, Mapping) else None
-    given = invocation.get("result")
-    if given is None:
-        given = invocation.get("errorText") or reason or ""
-    return given, failed
-
-
-def get_reasoning_text(part: Mapping[str, Any]) -> str:
-    """The text of a reasoning part, in either of Mastra's forms."""
-    if isinstance(part.get("reasoning"), str):
-        return part["reasoning"]
-    details = part.get("details") or []
-    return "\n".join(d["text"] for d in details if isinstance(d, Mapping) and d.get("text"))
+    result = invocation.get("result")
+    if result is None:
+        approval = invocation.get("approval")
+        reason = approval.get("reason") if isinstance(approval, Mapping) else None
+        result = invocation.get("errorText") or reason or ""
+    return result, failed

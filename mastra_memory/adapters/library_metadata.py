@@ -1,4 +1,4 @@
-"""Notes of a library beside what everybody can read: in `providerMetadata` and in `metadata`."""
+"""Metadata of a library: on parts in `providerMetadata`, on messages in `metadata`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,41 +9,49 @@ Json = dict[str, Any]
 
 
 def drop_empty(value: Mapping[str, Any]) -> Json:
-    """The mapping without what says nothing: null, empty lists and objects."""
-    return {key: part for key, part in value.items() if part is not None and part not in ([], {})}
+    """Return the mapping without the keys whose values are None, `[]` or `{}`."""
+    return {key: item for key, item in value.items() if item is not None and item not in ([], {})}
 
 
 def attach_metadata(
-    library: str, part: Json, notes: Mapping[str, Any], *, under: str | None = None
+    library: str, part: Json, metadata: Mapping[str, Any], *, under: str | None = None
 ) -> Json:
-    """The part with a library's notes beside it, `under` a key of their own if one is given."""
-    kept = drop_empty(notes)
-    if not kept:
+    """Return the part with a library's metadata; nothing is added for empty metadata.
+
+    Args:
+        library: The key in `providerMetadata`.
+        part: A part of a message.
+        metadata: Values to attach. Empty values are left out.
+        under: A key below the library's. A tool call and its result use different ones, because
+            both are stored in one part.
+    """
+    values = drop_empty(metadata)
+    if not values:
         return part
-    return {**part, "providerMetadata": {library: {under: kept} if under else kept}}
+    return {**part, "providerMetadata": {library: {under: values} if under else values}}
 
 
 def get_part_metadata(library: str, part: Mapping[str, Any]) -> Json:
-    """What a library noted beside a part; empty when it was somebody else's."""
-    beside = part.get("providerMetadata")
-    found = beside.get(library) if isinstance(beside, Mapping) else None
-    return dict(found) if isinstance(found, Mapping) else {}
+    """Return a library's metadata of a part; empty if the library did not write the part."""
+    all_metadata = part.get("providerMetadata")
+    metadata = all_metadata.get(library) if isinstance(all_metadata, Mapping) else None
+    return dict(metadata) if isinstance(metadata, Mapping) else {}
 
 
-def build_content(library: str, parts: list[Json], notes: Mapping[str, Any]) -> Content:
-    """Content of these parts, with a library's notes on the whole message."""
+def build_content(library: str, parts: list[Json], metadata: Mapping[str, Any]) -> Content:
+    """Return message content with these parts and a library's metadata of the whole message."""
     content: Content = {"format": 2, "parts": parts}
-    kept = drop_empty(notes)
-    return {**content, "metadata": {library: kept}} if kept else content
+    values = drop_empty(metadata)
+    return {**content, "metadata": {library: values}} if values else content
 
 
 def get_message_metadata(library: str, content: Mapping[str, Any]) -> Json | None:
-    """What a library noted on a message; None when it was not written by it."""
-    metadata = content.get("metadata")
-    found = metadata.get(library) if isinstance(metadata, Mapping) else None
-    return dict(found) if isinstance(found, Mapping) else None
+    """Return a library's metadata of a message, or None if the library did not write it."""
+    all_metadata = content.get("metadata")
+    metadata = all_metadata.get(library) if isinstance(all_metadata, Mapping) else None
+    return dict(metadata) if isinstance(metadata, Mapping) else None
 
 
 def make_opaque_part(library: str, value: Any) -> Json:
-    """A part for what only the library understands."""
+    """Return a part for a value that only the library understands."""
     return {"type": f"data-{library}", "data": value}

@@ -18,7 +18,7 @@ from mastra_memory.exceptions import AccessDenied
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Thread
 from mastra_memory.types import StoredMessage
-from tests.adapters.telling import save_call_told_twice
+from tests.adapters.mastra_storage import save_repeated_call
 from tests.support.factories import a_message, make_thread, save
 
 PNG = "iVBORw0KGgo="
@@ -240,7 +240,7 @@ def test_to_messages__of_messages_that_mastra_wrote() -> None:
 
 
 def test_to_messages__a_call_that_mastra_tells_twice_is_told_once() -> None:
-    save_call_told_twice(make_thread("ann", "t"))
+    save_repeated_call(make_thread("ann", "t"))
     first, tool, last = to_messages(stored())
     assert isinstance(first, AIMessage) and first.tool_calls == [CALL]
     assert (tool.content, last.content) == ("21", "cold")

@@ -19,7 +19,7 @@ from mastra_memory.adapters.openai_agents import MastraSession, to_items, workin
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message
 from mastra_memory.types import StoredMessage
-from tests.adapters.telling import save_call_told_twice
+from tests.adapters.mastra_storage import save_repeated_call
 from tests.support.factories import Json, a_message, make_thread, save
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -318,7 +318,7 @@ def test_runner__remembers_over_two_runs_and_writes_its_memory() -> None:
 
 
 def test_to_items__a_call_that_mastra_tells_twice_is_told_once() -> None:
-    save_call_told_twice(make_thread("ann", "t"))
+    save_repeated_call(make_thread("ann", "t"))
     told = to_items(stored())
     assert [item.get("type", "message") for item in told] == [
         "function_call",

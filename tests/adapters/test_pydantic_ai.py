@@ -33,7 +33,7 @@ from mastra_memory.adapters import pydantic_ai as adapter
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Thread
 from mastra_memory.types import StoredMessage
-from tests.adapters.telling import save_call_told_twice
+from tests.adapters.mastra_storage import save_repeated_call
 from tests.support.factories import a_message, make_thread, save
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
@@ -350,6 +350,6 @@ def test_run_sync__read_only_gives_no_tool_and_keeps_nothing() -> None:
 
 @pytest.mark.django_db
 def test_to_messages__a_call_that_mastra_tells_twice_is_told_once() -> None:
-    save_call_told_twice(make_thread("ann", "t"))
+    save_repeated_call(make_thread("ann", "t"))
     kinds = [part.part_kind for one in adapter.to_messages(stored()) for part in one.parts]
     assert kinds == ["tool-call", "tool-return", "text"]

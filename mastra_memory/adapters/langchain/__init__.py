@@ -1,10 +1,10 @@
-"""LangChain: a chat message history kept in a thread, for chains and for LangGraph's nodes.
+"""LangChain: a chat message history that is stored in a thread, for chains and LangGraph nodes.
 
     history = MastraChatMessageHistory("thread-1", resource_id="ann")
     history.add_messages([HumanMessage("Hello"), AIMessage("Hi")])
     history.messages
 
-System messages are the application's and are not kept.
+System messages belong to the application and are not stored.
 """
 
 from mastra_memory.adapters.langchain.chat_history import (

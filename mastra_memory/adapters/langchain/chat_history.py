@@ -1,4 +1,7 @@
-"""A chat message history, and its messages as rows."""
+"""A LangChain chat message history, and the conversion of its messages.
+
+All functions work on LangChain's JSON form, `{"type": ..., "data": ...}`.
+"""
 
 import time
 import uuid
@@ -31,16 +34,23 @@ from mastra_memory.adapters.library_metadata import (
 from mastra_memory.memory import Memory
 from mastra_memory.types import StoredMessage
 
-_NAMES = uuid.UUID("8d1f0f57-3c5b-4f0a-8d0e-0d6f0c7b7f0e")
+_ID_NAMESPACE = uuid.UUID("8d1f0f57-3c5b-4f0a-8d0e-0d6f0c7b7f0e")
 _ROLES = {"human": "user", "HumanMessageChunk": "user", "ai": "assistant", "tool": "tool"}
 
 
 class MastraChatMessageHistory(BaseChatMessageHistory):
-    """The messages of one thread. A message with an id is kept once, however often it is added."""
+    """The messages of one thread. A message with an id is stored only once."""
 
     def __init__(
         self, thread_id: str, *, resource_id: str | None = None, memory: Memory | None = None
     ) -> None:
+        """Create a history. Nothing is read or written yet.
+
+        Args:
+            thread_id: The thread. A missing thread is created with the first messages.
+            resource_id: The owner of the thread.
+            memory: The memory; by default one with the options of the settings.
+        """
         super().__init__()
         self.thread_id = thread_id
         self.resource_id = resource_id
@@ -48,22 +58,27 @@ class MastraChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
-        """Everything said in the thread, oldest first; nothing while there is no thread."""
-        return to_messages(self._stored())
+        """Return all messages of the thread, oldest first; empty if the thread does not exist."""
+        return to_messages(self._read_messages())
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Keep these messages; those that LangGraph marks as removed are deleted."""
-        gone = [_row_id(self.thread_id, one.id) for one in messages if _is_removal(one)]
-        if gone:
-            self.memory.delete_messages(gone)
-        rows = from_messages([one for one in messages if not _is_removal(one)], self.thread_id)
+        """Store messages, and delete those that LangGraph names in a `RemoveMessage`."""
+        removed_ids = [
+            _make_row_id(self.thread_id, message.id)
+            for message in messages
+            if isinstance(message, RemoveMessage)
+        ]
+        if removed_ids:
+            self.memory.delete_messages(removed_ids)
+        added = [message for message in messages if not isinstance(message, RemoveMessage)]
+        rows = from_messages(added, self.thread_id)
         self.memory.save_turn(self.thread_id, rows, resource_id=self.resource_id)
 
     def clear(self) -> None:
-        """Delete all messages of the thread; the thread stays."""
-        self.memory.delete_messages([message.id for message in self._stored()])
+        """Delete all messages of the thread, but not the thread."""
+        self.memory.delete_messages([message.id for message in self._read_messages()])
 
-    def _stored(self) -> Sequence[StoredMessage]:
+    def _read_messages(self) -> Sequence[StoredMessage]:
         if self.memory.get_thread_by_id(self.thread_id) is None:
             return []
         page = self.memory.list_messages(
@@ -72,48 +87,52 @@ class MastraChatMessageHistory(BaseChatMessageHistory):
         return page.messages
 
 
-def _is_removal(message: BaseMessage) -> bool:
-    return isinstance(message, RemoveMessage)
-
-
-def _row_id(thread_id: str, native_id: str | None) -> str:
-    return str(uuid.uuid5(_NAMES, f"{thread_id}\n{native_id}"))
+def _make_row_id(thread_id: str, message_id: str | None) -> str:
+    """Return the id of a row. LangChain's ids are unique within a thread only."""
+    return str(uuid.uuid5(_ID_NAMESPACE, f"{thread_id}\n{message_id}"))
 
 
 def from_messages(messages: Sequence[BaseMessage], thread_id: str) -> list[Json]:
-    """Rows for `save_turn`, one for each message; the ids are the messages' own within a thread."""
+    """Return rows for `save_turn`, one for each message that is not a system message.
+
+    Args:
+        messages: LangChain's messages.
+        thread_id: The thread. The ids of the rows are made from it and the ids of the messages.
+    """
     rows = []
     for message in messages:
         dumped = message_to_dict(message)
         kind, data = dumped["type"], dumped["data"]
         if kind == "system":
             continue
-        row = {"role": _role(kind, data), "content": _content(kind, data)}
-        rows.append(row | ({"id": _row_id(thread_id, data["id"])} if data.get("id") else {}))
+        row = {"role": _get_role(kind, data), "content": _convert_content(kind, data)}
+        if data.get("id"):
+            row["id"] = _make_row_id(thread_id, data["id"])
+        rows.append(row)
     return rows
 
 
-def _role(kind: str, data: Json) -> str:
+def _get_role(kind: str, data: Json) -> str:
     if kind == "chat":
         return "assistant" if data.get("role") in ("assistant", "ai") else "user"
     return _ROLES.get(kind, "assistant")
 
 
-def _content(kind: str, data: Json) -> Json:
+def _convert_content(kind: str, data: Json) -> Json:
     if kind == "tool":
-        return _of_tool(data)
-    notes = {key: value for key, value in data.items() if key not in ("content", "tool_calls")}
-    notes["type"] = kind
-    notes["is_list"] = isinstance(data["content"], list) or None
+        return _convert_tool_result(data)
+    metadata = {key: value for key, value in data.items() if key not in ("content", "tool_calls")}
+    metadata["type"] = kind
+    metadata["is_list"] = isinstance(data["content"], list) or None
     parts = content_blocks.build_parts(data["content"], data.get("tool_calls") or [])
     parts = parts or [{"type": "text", "text": ""}]
-    return build_content(LIBRARY, parts, notes)
+    return build_content(LIBRARY, parts, metadata)
 
 
-def _of_tool(data: Json) -> Json:
-    known = ("content", "tool_call_id", "name", "type", "status")
-    notes = {key: value for key, value in data.items() if key not in known}
-    notes |= {"name": data.get("name"), "order": time.time_ns()}
+def _convert_tool_result(data: Json) -> Json:
+    converted_keys = ("content", "tool_call_id", "name", "type", "status")
+    metadata = {key: value for key, value in data.items() if key not in converted_keys}
+    metadata |= {"name": data.get("name"), "order": time.time_ns()}
     failed = data.get("status") == "error"
     invocation = {
         "state": "output-error" if failed else "result",
@@ -125,59 +144,63 @@ def _of_tool(data: Json) -> Json:
     if failed:
         invocation["errorText"] = str(data["content"])
     part = {"type": "tool-invocation", "toolInvocation": invocation}
-    return build_content(
-        LIBRARY, [attach_metadata(LIBRARY, part, notes, under="return")], {"type": "tool"}
-    )
+    part = attach_metadata(LIBRARY, part, metadata, under="return")
+    return build_content(LIBRARY, [part], {"type": "tool"})
 
 
 def to_messages(messages: Iterable[StoredMessage]) -> list[BaseMessage]:
-    """LangChain's messages, whoever wrote them."""
+    """Return stored messages, from any client, as LangChain's messages."""
     return messages_from_dict(
-        [one for each in deduplicate_tool_calls(messages) for one in _dumped(each)]
+        [
+            dumped
+            for message in deduplicate_tool_calls(messages)
+            for dumped in _dump_message(message)
+        ]
     )
 
 
-def _dumped(message: StoredMessage) -> Iterator[Json]:
+def _dump_message(message: StoredMessage) -> Iterator[Json]:
     content = message.content
-    notes = get_message_metadata(LIBRARY, content)
+    metadata = get_message_metadata(LIBRARY, content)
     if message.role == "tool":
         for part in content["parts"]:
             if is_tool_call(part):
-                yield _tool_message(part)
+                yield _build_tool_message(part)
         return
     if message.role != "assistant":
-        yield _message("human", content["parts"], notes, message)
+        yield _build_message("human", content["parts"], metadata, message)
         return
-    for step in split_steps(content, library=LIBRARY, whole=notes is not None):
-        yield _message("ai", step.said, notes, message)
-        for part in step.ended:
-            yield _tool_message(part)
+    for step in split_steps(content, library=LIBRARY, whole=metadata is not None):
+        yield _build_message("ai", step.parts, metadata, message)
+        for part in step.results:
+            yield _build_tool_message(part)
 
 
-def _message(
-    kind: str, parts: Sequence[Json], notes: Mapping[str, Any] | None, message: StoredMessage
+def _build_message(
+    kind: str, parts: Sequence[Json], metadata: Mapping[str, Any] | None, message: StoredMessage
 ) -> Json:
-    about = dict(notes or {"id": message.id})
-    kind = about.pop("type", kind)
-    said, called = content_blocks.build_blocks(parts, is_list=about.pop("is_list", False) is True)
-    data = {"content": said, **about}
-    if called or kind == "ai":
-        data["tool_calls"] = called
+    fields = dict(metadata or {"id": message.id})
+    kind = fields.pop("type", kind)
+    is_list = fields.pop("is_list", False) is True
+    content, tool_calls = content_blocks.build_blocks(parts, is_list=is_list)
+    data = {"content": content, **fields}
+    if tool_calls or kind == "ai":
+        data["tool_calls"] = tool_calls
     return {"type": kind, "data": data}
 
 
-def _tool_message(part: Json) -> Json:
+def _build_tool_message(part: Json) -> Json:
     call = part["toolInvocation"]
-    notes = dict(get_part_metadata(LIBRARY, part).get("return", {}))
-    written_here = notes.pop("order", None) is not None
-    given, failed = get_outcome(call)
-    if not written_here:
-        given = given if isinstance(given, str) else content_blocks.dump_json(given)
-        notes["name"] = call.get("toolName")
+    metadata = dict(get_part_metadata(LIBRARY, part).get("return", {}))
+    is_own = metadata.pop("order", None) is not None
+    content, failed = get_outcome(call)
+    if not is_own:
+        content = content if isinstance(content, str) else content_blocks.dump_json(content)
+        metadata["name"] = call.get("toolName")
     data = {
-        "content": given,
+        "content": content,
         "tool_call_id": str(call.get("toolCallId")),
         "status": "error" if failed else "success",
-        **notes,
+        **metadata,
     }
     return {"type": "tool", "data": data}

@@ -1,85 +1,91 @@
-"""LangChain's content blocks and tool calls as parts of ours, and back."""
+"""Convert between LangChain's content blocks with tool calls and the parts of a message."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from mastra_memory.adapters.assistant_steps import get_reasoning_text, is_tool_call
+from mastra_memory.adapters.assistant_steps import is_tool_call
 from mastra_memory.adapters.library_metadata import (
     Json,
     attach_metadata,
     get_part_metadata,
     make_opaque_part,
 )
+from mastra_memory.content import data_uris
+from mastra_memory.content.message_text import get_reasoning_text
 
 LIBRARY = "langchain"
-_THOUGHTS = {"reasoning": "reasoning", "thinking": "thinking"}
-_MEDIA = ("image", "audio", "video", "file")
+_REASONING_KEYS = {"reasoning": "reasoning", "thinking": "thinking"}
+"""The types of reasoning blocks, and the keys of their texts."""
+_MEDIA_TYPES = ("image", "audio", "video", "file")
 
 
 def dump_json(value: Any) -> str:
-    """A value as JSON text."""
+    """Return a value as JSON text."""
     return orjson.dumps(value, default=str).decode()
 
 
 def build_parts(content: str | Sequence[Any], tool_calls: Sequence[Json]) -> list[Json]:
-    """The parts that say what a message says, its calls last."""
-    known = {call.get("id"): call for call in tool_calls}
-    said = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
-    if not isinstance(content, str):
-        said = [_part(block, known) for block in content]
-    return [*said, *(_call(call) for call in tool_calls)]
+    """Return the parts of a message, its tool calls last."""
+    calls_by_id = {call.get("id"): call for call in tool_calls}
+    if isinstance(content, str):
+        parts = [{"type": "text", "text": content}] if content else []
+    else:
+        parts = [_convert_block(block, calls_by_id) for block in content]
+    return [*parts, *(_convert_call(call) for call in tool_calls)]
 
 
-def _part(block: Any, known: Mapping[Any, Json]) -> Json:
+def _convert_block(block: Any, calls_by_id: Mapping[Any, Json]) -> Json:
     if isinstance(block, str):
         return attach_metadata(LIBRARY, {"type": "text", "text": block}, {"bare": True})
     kind = block.get("type")
     if kind == "text" and isinstance(block.get("text"), str):
-        return attach_metadata(
-            LIBRARY, {"type": "text", "text": block["text"]}, _rest(block, "text")
-        )
-    if kind in _THOUGHTS and isinstance(block.get(_THOUGHTS[kind]), str):
-        text = block[_THOUGHTS[kind]]
-        made = {"type": "reasoning", "reasoning": text}
-        made["details"] = [{"type": "text", "text": text}]
-        return attach_metadata(LIBRARY, made, _rest(block, _THOUGHTS[kind]) | {"kind": kind})
+        part = {"type": "text", "text": block["text"]}
+        return attach_metadata(LIBRARY, part, _omit(block, "text"))
+    if kind in _REASONING_KEYS and isinstance(block.get(_REASONING_KEYS[kind]), str):
+        key = _REASONING_KEYS[kind]
+        reasoning: Json = {"type": "reasoning", "reasoning": block[key]}
+        reasoning["details"] = [{"type": "text", "text": block[key]}]
+        return attach_metadata(LIBRARY, reasoning, _omit(block, key) | {"kind": kind})
     if kind == "image_url":
-        return _image_url(block)
-    if kind in _MEDIA and ("url" in block or "base64" in block):
-        return _media(kind, block)
-    if kind == "tool_use" and block.get("input") == known.get(block.get("id"), {}).get("args"):
-        return make_opaque_part(LIBRARY, _rest(block, "input") | {"type": kind})
+        return _convert_image_url(block)
+    if kind in _MEDIA_TYPES and ("url" in block or "base64" in block):
+        return _convert_media(kind, block)
+    call = calls_by_id.get(block.get("id"), {})
+    if kind == "tool_use" and block.get("input") == call.get("args"):
+        # The arguments are stored with the call; `build_blocks` adds them again.
+        return make_opaque_part(LIBRARY, _omit(block, "input") | {"type": kind})
     return make_opaque_part(LIBRARY, block)
 
 
-def _rest(block: Mapping[str, Any], *said: str) -> Json:
-    return {key: value for key, value in block.items() if key not in ("type", *said)}
+def _omit(block: Mapping[str, Any], *keys: str) -> Json:
+    """Return the block without its type and these keys."""
+    return {key: value for key, value in block.items() if key not in ("type", *keys)}
 
 
-def _image_url(block: Json) -> Json:
-    address = block["image_url"]
-    inner = address if isinstance(address, Mapping) else {"url": address}
-    notes = _rest(block, "image_url") | {"kind": "image_url", "inner": _rest(inner, "url")}
-    notes["bare"] = None if isinstance(address, Mapping) else True
-    made = {"type": "file", "mimeType": "image/*", "data": inner.get("url") or ""}
-    return attach_metadata(LIBRARY, made, notes)
+def _convert_image_url(block: Json) -> Json:
+    image_url = block["image_url"]
+    is_object = isinstance(image_url, Mapping)
+    inner = image_url if is_object else {"url": image_url}
+    metadata = _omit(block, "image_url") | {"kind": "image_url", "inner": _omit(inner, "url")}
+    metadata["bare"] = None if is_object else True
+    part = {"type": "file", "mimeType": "image/*", "data": inner.get("url") or ""}
+    return attach_metadata(LIBRARY, part, metadata)
 
 
-def _media(kind: str, block: Json) -> Json:
+def _convert_media(kind: str, block: Json) -> Json:
     media_type = block.get("mime_type") or ""
-    made: Json = {"type": "file", "mimeType": media_type or f"{kind}/*"}
+    part: Json = {"type": "file", "mimeType": media_type or f"{kind}/*"}
     if "url" in block:
-        made["data"] = block["url"]
+        part["data"] = block["url"]
     else:
-        made["data"] = f"data:{media_type};base64,{block['base64']}"
-    return attach_metadata(
-        LIBRARY, made, _rest(block, "url", "base64", "mime_type") | {"kind": kind}
-    )
+        part["data"] = data_uris.build_data_uri(block["base64"], media_type)
+    metadata = _omit(block, "url", "base64", "mime_type") | {"kind": kind}
+    return attach_metadata(LIBRARY, part, metadata)
 
 
-def _call(call: Json) -> Json:
+def _convert_call(call: Json) -> Json:
     invocation = {
         "state": "call",
         "toolCallId": call.get("id"),
@@ -87,73 +93,82 @@ def _call(call: Json) -> Json:
         "args": call["args"],
     }
     part = {"type": "tool-invocation", "toolInvocation": invocation}
-    notes = {"no_id": True} if call.get("id") is None else {}
-    return attach_metadata(LIBRARY, part, notes | _rest(call, "id", "name", "args"), under="call")
+    metadata = {"no_id": True} if call.get("id") is None else {}
+    metadata |= _omit(call, "id", "name", "args")
+    return attach_metadata(LIBRARY, part, metadata, under="call")
 
 
 def build_blocks(parts: Sequence[Json], *, is_list: bool) -> tuple[str | list[Any], list[Json]]:
-    """Content and tool calls of a message made of these parts; text alone is a text."""
-    called = [_called(part) for part in parts if is_tool_call(part)]
-    by_id = {call["id"]: call for call in called}
-    said = [block for part in parts if (block := _block(part, by_id)) is not None]
-    texts = [block["text"] for block in said if _is_plain(block)]
-    if len(texts) == len(said) and not is_list:
-        return "\n\n".join(texts), called
-    return said, called
+    """Return the content and the tool calls of a message.
+
+    Args:
+        parts: The parts of the message.
+        is_list: Return a list of blocks even if plain text would do.
+    """
+    calls = [_build_call(part) for part in parts if is_tool_call(part)]
+    calls_by_id = {call["id"]: call for call in calls}
+    blocks = [block for part in parts if (block := _build_block(part, calls_by_id)) is not None]
+    texts = [block["text"] for block in blocks if _is_plain_text(block)]
+    if len(texts) == len(blocks) and not is_list:
+        return "\n\n".join(texts), calls
+    return blocks, calls
 
 
-def _is_plain(block: Any) -> bool:
+def _is_plain_text(block: Any) -> bool:
     return isinstance(block, Mapping) and block.keys() == {"type", "text"}
 
 
-def _called(part: Json) -> Json:
+def _build_call(part: Json) -> Json:
     call = part["toolInvocation"]
-    notes = get_part_metadata(LIBRARY, part).get("call", {})
+    metadata = get_part_metadata(LIBRARY, part).get("call", {})
     args = call.get("args")
     return {
         "name": call.get("toolName") or "",
         "args": args if isinstance(args, dict) else {} if args is None else {"value": args},
-        "id": None if notes.pop("no_id", False) else str(call.get("toolCallId")),
+        "id": None if metadata.pop("no_id", False) else str(call.get("toolCallId")),
         "type": "tool_call",
-        **notes,
+        **metadata,
     }
 
 
-def _block(part: Json, called: Mapping[str, Json]) -> Any:
-    notes = get_part_metadata(LIBRARY, part)
+def _build_block(part: Json, calls_by_id: Mapping[str, Json]) -> Any:
+    metadata = get_part_metadata(LIBRARY, part)
     match part.get("type"):
         case "text":
-            if notes.pop("bare", False):
+            if metadata.pop("bare", False):
                 return part["text"]
-            return {"type": "text", "text": part["text"], **notes}
+            return {"type": "text", "text": part["text"], **metadata}
         case "reasoning":
-            kind = notes.pop("kind", "reasoning")
-            return {"type": kind, _THOUGHTS[kind]: get_reasoning_text(part), **notes}
+            kind = metadata.pop("kind", "reasoning")
+            return {"type": kind, _REASONING_KEYS[kind]: get_reasoning_text(part), **metadata}
         case "file" | "image":
-            return _media_block(part, notes)
+            return _build_media_block(part, metadata)
         case kind if kind == f"data-{LIBRARY}":
             block = part["data"]
-            if block.get("type") == "tool_use" and block.get("id") in called:
-                return {**block, "input": block.get("input", called[block["id"]]["args"])}
+            if block.get("type") == "tool_use" and block.get("id") in calls_by_id:
+                args = calls_by_id[block["id"]]["args"]
+                return {**block, "input": block.get("input", args)}
             return block
     return None
 
 
-def _media_block(part: Json, notes: Json) -> Json:
+def _build_media_block(part: Json, metadata: Json) -> Json:
     data = part.get("data") or part.get("image") or ""
     media_type = part.get("mimeType") or ""
-    kind = notes.pop("kind", None)
+    kind = metadata.pop("kind", None)
     if kind == "image_url":
-        address = {"url": data, **notes.pop("inner", {})}
-        return {"type": kind, "image_url": data if notes.pop("bare", False) else address, **notes}
+        image_url = {"url": data, **metadata.pop("inner", {})}
+        is_bare = metadata.pop("bare", False)
+        return {"type": kind, "image_url": data if is_bare else image_url, **metadata}
     if kind is None:
         kind = media_type.partition("/")[0]
-        kind = kind if kind in _MEDIA else "image" if part["type"] == "image" else "file"
-    made: Json = {"type": kind}
+        kind = kind if kind in _MEDIA_TYPES else "image" if part["type"] == "image" else "file"
+    block: Json = {"type": kind}
     if media_type and not media_type.endswith("/*"):
-        made["mime_type"] = media_type
-    if data.startswith("data:") and ";base64," in data:
-        made["base64"] = data.partition(";base64,")[2]
+        block["mime_type"] = media_type
+    uri = data_uris.parse_data_uri(data)
+    if uri is not None and uri.is_base64:
+        block["base64"] = uri.data
     else:
-        made["url"] = data
-    return made | notes
+        block["url"] = data
+    return block | metadata

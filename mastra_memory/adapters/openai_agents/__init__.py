@@ -1,9 +1,9 @@
-"""OpenAI Agents SDK: a `Session` kept in a thread.
+"""OpenAI Agents SDK: a `Session` that is stored in a thread.
 
     session = MastraSession("thread-1", resource_id="ann")
     await Runner.run(agent, "Hello", session=session)
 
-Items of the roles `system` and `developer` are the application's and are not kept.
+Items with the roles `system` and `developer` belong to the application and are not stored.
 """
 
 from mastra_memory.adapters.openai_agents.items import from_items, to_items

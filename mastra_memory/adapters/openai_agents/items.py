@@ -1,4 +1,9 @@
-"""Items of OpenAI's Responses API as messages of ours, and back."""
+"""Convert between items of OpenAI's Responses API and messages.
+
+An item is a message of the user or of the model, reasoning, a function call or its output. One
+assistant's message holds the consecutive items of the model. The first part of each item has the
+item's other fields in its metadata, so that the same items can be built again.
+"""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +14,6 @@ import orjson
 from mastra_memory.adapters.assistant_steps import (
     deduplicate_tool_calls,
     get_outcome,
-    get_reasoning_text,
     has_outcome,
     is_tool_call,
     split_steps,
@@ -22,25 +26,27 @@ from mastra_memory.adapters.library_metadata import (
     get_part_metadata,
     make_opaque_part,
 )
+from mastra_memory.content.message_text import get_reasoning_text
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.types import StoredMessage
 
 LIBRARY = "openai-agents"
 SKIPPED_ROLES = ("system", "developer")
-_TEXTS = ("input_text", "output_text", "text")
+_TEXT_TYPES = ("input_text", "output_text", "text")
 
 
 def from_items(items: Iterable[Any]) -> list[Json]:
-    """Rows for `save_turn`: what the model said in one go is one message.
+    """Return rows with `role` and `content` for `save_turn`.
 
-    Outputs of functions go into their calls when they are saved.
+    Consecutive items of the model become one message. `save_turn` moves the outputs of functions
+    into the parts of their calls.
     """
     rows: list[Json] = []
     for item in items:
         if item.get("role") in SKIPPED_ROLES:
             continue
-        role, parts = _parts(item)
+        role, parts = _convert_item(item)
         if role == "assistant" and rows and rows[-1]["role"] == role:
             rows[-1]["content"]["parts"] += parts
         else:
@@ -48,75 +54,77 @@ def from_items(items: Iterable[Any]) -> list[Json]:
     return rows
 
 
-def _parts(item: Json) -> tuple[str, list[Json]]:
+def _convert_item(item: Json) -> tuple[str, list[Json]]:
+    """Return the role and the parts of an item."""
     kind = item.get("type") or "message"
     if kind == "function_call":
-        return "assistant", [_call(item)]
+        return "assistant", [_convert_call(item)]
     if kind == "function_call_output":
-        return "tool", [_output(item)]
+        return "tool", [_convert_output(item)]
     if kind == "reasoning":
-        return "assistant", [_reasoning(item)]
+        return "assistant", [_convert_reasoning(item)]
     if kind != "message" or "role" not in item:
         return "assistant", [make_opaque_part(LIBRARY, item)]
     role = "user" if item["role"] == "user" else "assistant"
-    return role, _said(item)
+    return role, _convert_message(item)
 
 
-def _rest(item: Mapping[str, Any], *said: str) -> Json:
-    return {key: value for key, value in item.items() if key not in said}
+def _omit(item: Mapping[str, Any], *keys: str) -> Json:
+    return {key: value for key, value in item.items() if key not in keys}
 
 
-def _said(item: Json) -> list[Json]:
-    about = _rest(item, "content")
-    said = item.get("content")
-    if isinstance(said, str):
-        return [_first({"type": "text", "text": said}, about | {"is_text": True})]
-    if not said:
+def _convert_message(item: Json) -> list[Json]:
+    fields = _omit(item, "content")
+    content = item.get("content")
+    if isinstance(content, str):
+        return [_begin_item({"type": "text", "text": content}, fields | {"is_text": True})]
+    if not content:
         return [make_opaque_part(LIBRARY, item)]
-    first, *others = [_entry(entry) for entry in said]
-    return [_first(first, about), *others]
+    first, *others = [_convert_entry(entry) for entry in content]
+    return [_begin_item(first, fields), *others]
 
 
-def _first(part: Json, about: Json) -> Json:
-    """The part with which an item begins."""
-    notes = get_part_metadata(LIBRARY, part) | {"item": about}
-    return {**part, "providerMetadata": {LIBRARY: notes}}
+def _begin_item(part: Json, fields: Json) -> Json:
+    """Return the first part of an item, with the item's other fields as metadata."""
+    metadata = get_part_metadata(LIBRARY, part) | {"item": fields}
+    return {**part, "providerMetadata": {LIBRARY: metadata}}
 
 
-def _entry(entry: Json) -> Json:
+def _convert_entry(entry: Json) -> Json:
+    """Return the part of one entry of a message's content list."""
     kind = entry.get("type")
-    if kind in _TEXTS and isinstance(entry.get("text"), str):
-        return _noted({"type": "text", "text": entry["text"]}, _rest(entry, "text"))
+    if kind in _TEXT_TYPES and isinstance(entry.get("text"), str):
+        part = {"type": "text", "text": entry["text"]}
+        return _attach_entry(part, _omit(entry, "text"))
     if kind == "input_image" and isinstance(entry.get("image_url"), str):
-        made = {"type": "file", "mimeType": "image/*", "data": entry["image_url"]}
-        return _noted(made, _rest(entry, "image_url"))
+        part = {"type": "file", "mimeType": "image/*", "data": entry["image_url"]}
+        return _attach_entry(part, _omit(entry, "image_url"))
     if kind == "input_file" and isinstance(entry.get("file_data"), str):
-        made = {"type": "file", "mimeType": "", "data": entry["file_data"]}
-        return _noted(made, _rest(entry, "file_data"))
+        part = {"type": "file", "mimeType": "", "data": entry["file_data"]}
+        return _attach_entry(part, _omit(entry, "file_data"))
     return {**make_opaque_part(LIBRARY, entry), "providerMetadata": {LIBRARY: {"entry": True}}}
 
 
-def _noted(part: Json, entry: Json) -> Json:
-    """The part with its entry noted whole: an empty list in it means something here."""
+def _attach_entry(part: Json, entry: Json) -> Json:
+    # Not `attach_metadata`: OpenAI requires keys like `annotations` even if they are empty.
     return {**part, "providerMetadata": {LIBRARY: {"entry": entry}}}
 
 
-def _call(item: Json) -> Json:
+def _convert_call(item: Json) -> Json:
     raw = item.get("arguments")
     invocation: Json = {
         "state": "call",
         "toolCallId": item.get("call_id"),
         "toolName": item.get("name") or "",
-        "args": _parsed(raw),
+        "args": _parse_arguments(raw),
         "rawInput": raw,
     }
     part = {"type": "tool-invocation", "toolInvocation": invocation}
-    return attach_metadata(
-        LIBRARY, part, {"item": _rest(item, "arguments", "call_id", "name")}, under="call"
-    )
+    fields = _omit(item, "arguments", "call_id", "name")
+    return attach_metadata(LIBRARY, part, {"item": fields}, under="call")
 
 
-def _parsed(text: Any) -> Any:
+def _parse_arguments(text: Any) -> Any:
     if not isinstance(text, str | bytes):
         return text
     try:
@@ -125,7 +133,7 @@ def _parsed(text: Any) -> Any:
         return text
 
 
-def _output(item: Json) -> Json:
+def _convert_output(item: Json) -> Json:
     invocation: Json = {
         "state": "result",
         "toolCallId": item.get("call_id"),
@@ -134,117 +142,126 @@ def _output(item: Json) -> Json:
         "result": item.get("output"),
     }
     part = {"type": "tool-invocation", "toolInvocation": invocation}
-    notes = {"item": _rest(item, "call_id", "output"), "order": time.time_ns()}
-    return attach_metadata(LIBRARY, part, notes, under="return")
+    metadata = {"item": _omit(item, "call_id", "output"), "order": time.time_ns()}
+    return attach_metadata(LIBRARY, part, metadata, under="return")
 
 
-def _reasoning(item: Json) -> Json:
-    """The first summary is the part's text, or else the reasoning itself; the rest is noted."""
-    texts = [one.get("text") for one in item.get("summary") or [] if isinstance(one, Mapping)]
+def _convert_reasoning(item: Json) -> Json:
+    """Return a reasoning part for an item with exactly one summary, else an opaque part."""
+    texts = [
+        summary.get("text") for summary in item.get("summary") or [] if isinstance(summary, Mapping)
+    ]
     if len(texts) != 1 or not isinstance(texts[0], str):
         return make_opaque_part(LIBRARY, item)
     part: Json = {"type": "reasoning", "reasoning": texts[0]}
     part["details"] = [{"type": "text", "text": texts[0]}]
-    return _first(part, _rest(item, "summary"))
+    return _begin_item(part, _omit(item, "summary"))
 
 
 def to_items(messages: Iterable[StoredMessage]) -> list[Any]:
-    """The items of these messages, whoever wrote them."""
-    return [item for message in deduplicate_tool_calls(messages) for item in _items(message)]
+    """Return the items of stored messages, from any client."""
+    return [item for message in deduplicate_tool_calls(messages) for item in _build_items(message)]
 
 
-def _items(message: StoredMessage) -> Iterator[Json]:
+def _build_items(message: StoredMessage) -> Iterator[Json]:
     content = message.content
     if message.role == "tool":
         for part in content["parts"]:
             if has_outcome(part):
-                yield _output_item(part)
+                yield _build_output(part)
         return
     if message.role != "assistant":
-        yield from _said_items("user", content["parts"])
+        yield from _group_parts("user", content["parts"])
         return
-    written_here = get_message_metadata(LIBRARY, content) is not None
-    for step in split_steps(content, library=LIBRARY, whole=written_here):
-        yield from _said_items("assistant", step.said)
-        for part in step.ended:
-            yield _output_item(part)
+    is_own = get_message_metadata(LIBRARY, content) is not None
+    for step in split_steps(content, library=LIBRARY, whole=is_own):
+        yield from _group_parts("assistant", step.parts)
+        for part in step.results:
+            yield _build_output(part)
 
 
-def _said_items(role: str, parts: Sequence[Json]) -> Iterator[Json]:
-    """Items of parts: one begins where it is noted, or where somebody else said something."""
+def _group_parts(role: str, parts: Sequence[Json]) -> Iterator[Json]:
+    """Yield the items of parts. Consecutive texts and files form one item.
+
+    An item ends where the metadata of a part begins another one, or at a part that is an item of
+    its own.
+    """
     current: Json | None = None
     for part in parts:
-        notes = get_part_metadata(LIBRARY, part)
-        alone = _item_alone(part, notes)
-        if alone is None and (entry := _entry_of(role, part, notes)) is not None:
-            if current is None or "item" in notes:
+        metadata = get_part_metadata(LIBRARY, part)
+        single = _build_single_item(part, metadata)
+        if single is None and (entry := _build_entry(role, part, metadata)) is not None:
+            if current is None or "item" in metadata:
                 if current is not None:
                     yield current
-                current = _message_item(role, notes.get("item"))
-            _add(current, entry)
+                current = _build_message_item(role, metadata.get("item"))
+            _append_entry(current, entry)
             continue
-        if current is not None and alone is not None:
+        if current is not None and single is not None:
             yield current
             current = None
-        if alone is not None:
-            yield alone
+        if single is not None:
+            yield single
     if current is not None:
         yield current
 
 
-def _message_item(role: str, about: Any) -> Json:
-    if isinstance(about, Mapping):
-        return {**about, "content": []}
+def _build_message_item(role: str, fields: Any) -> Json:
+    if isinstance(fields, Mapping):
+        return {**fields, "content": []}
     return {"role": role, "content": []}
 
 
-def _add(item: Json, entry: Json) -> None:
+def _append_entry(item: Json, entry: Json) -> None:
     if item.pop("is_text", False):
         item["content"] = entry["text"]
     elif isinstance(item["content"], list):
         item["content"].append(entry)
 
 
-def _item_alone(part: Json, notes: Json) -> Json | None:
-    """The item that a part is by itself: a call, reasoning, what only the library knows."""
+def _build_single_item(part: Json, metadata: Json) -> Json | None:
+    """Return the item of a call, of reasoning or of an opaque part; None for other parts."""
     if is_tool_call(part):
-        return _call_item(part, notes.get("call", {}).get("item"))
+        return _build_call(part, metadata.get("call", {}).get("item"))
     if part.get("type") == "reasoning":
-        about = notes.get("item")
-        if not isinstance(about, Mapping):
-            return None  # of another library: OpenAI would not know it
-        return {**about, "summary": [{"type": "summary_text", "text": get_reasoning_text(part)}]}
-    is_item = part.get("type") == f"data-{LIBRARY}" and "entry" not in notes
+        fields = metadata.get("item")
+        if not isinstance(fields, Mapping):
+            return None  # OpenAI refuses reasoning that does not have one of its own ids.
+        return {**fields, "summary": [{"type": "summary_text", "text": get_reasoning_text(part)}]}
+    is_item = part.get("type") == f"data-{LIBRARY}" and "entry" not in metadata
     return part["data"] if is_item else None
 
 
-def _call_item(part: Json, about: Any) -> Json:
+def _build_call(part: Json, fields: Any) -> Json:
     call = part["toolInvocation"]
+    # The model's own spelling of the arguments, unless they were changed since.
     raw, args = call.get("rawInput"), call.get("args")
-    if not (isinstance(raw, str) and _parsed(raw) == args):
+    if not (isinstance(raw, str) and _parse_arguments(raw) == args):
         raw = args if isinstance(args, str) else orjson.dumps(args or {}).decode()
-    item = dict(about) if isinstance(about, Mapping) else {"type": "function_call"}
+    item = dict(fields) if isinstance(fields, Mapping) else {"type": "function_call"}
     item |= {"call_id": str(call.get("toolCallId")), "name": call.get("toolName") or ""}
     return item | {"arguments": raw}
 
 
-def _output_item(part: Json) -> Json:
+def _build_output(part: Json) -> Json:
     call = part["toolInvocation"]
-    about = get_part_metadata(LIBRARY, part).get("return", {}).get("item")
-    given, _ = get_outcome(call)
-    if not isinstance(about, Mapping):
-        about = {"type": "function_call_output"}
-        given = given if isinstance(given, str) else orjson.dumps(given, default=str).decode()
-    return {**about, "call_id": str(call.get("toolCallId")), "output": given}
+    fields = get_part_metadata(LIBRARY, part).get("return", {}).get("item")
+    output, _ = get_outcome(call)
+    if not isinstance(fields, Mapping):
+        fields = {"type": "function_call_output"}
+        output = output if isinstance(output, str) else orjson.dumps(output, default=str).decode()
+    return {**fields, "call_id": str(call.get("toolCallId")), "output": output}
 
 
-def _entry_of(role: str, part: Json, notes: Json) -> Json | None:
-    entry = notes.get("entry")
+def _build_entry(role: str, part: Json, metadata: Json) -> Json | None:
+    """Return the entry of a text or a file, or None if OpenAI has no such entry."""
+    entry = metadata.get("entry")
     match part.get("type"):
         case "text":
-            kind = "input_text" if role == "user" else "output_text"
-            usual = {"type": kind} if role == "user" else {"type": kind, "annotations": []}
-            return {**(entry or usual), "text": part["text"]}
+            default: Json = {"type": "input_text"}
+            if role != "user":
+                default = {"type": "output_text", "annotations": []}
+            return {**(entry or default), "text": part["text"]}
         case "file" | "image":
             data = part.get("data") or part.get("image") or ""
             if isinstance(entry, Mapping) and entry.get("type") == "input_file":
@@ -259,10 +276,10 @@ def _entry_of(role: str, part: Json, notes: Json) -> Json | None:
 
 
 def drop_orphan_outputs(items: Sequence[Any]) -> list[Any]:
-    """The items without outputs whose calls are not among them: OpenAI would refuse those."""
-    called = {item.get("call_id") for item in items if item.get("type") == "function_call"}
+    """Return the items without outputs of calls that are not among them; OpenAI refuses those."""
+    call_ids = {item.get("call_id") for item in items if item.get("type") == "function_call"}
     return [
         item
         for item in items
-        if item.get("type") != "function_call_output" or item.get("call_id") in called
+        if item.get("type") != "function_call_output" or item.get("call_id") in call_ids
     ]

@@ -1,4 +1,4 @@
-"""A session, and the tool for working memory."""
+"""A session of the Agents SDK, and the tool for working memory."""
 
 import json
 from typing import Any
@@ -9,18 +9,17 @@ from agents.memory.session import SessionABC
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 from asgiref.sync import sync_to_async
 
-from mastra_memory.adapters.openai_agents import items
+from mastra_memory.adapters.library_metadata import Json
+from mastra_memory.adapters.openai_agents.items import drop_orphan_outputs, from_items, to_items
 from mastra_memory.content import tool_calls
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
 from mastra_memory.types import StoredMessage
 
-Item = dict[str, Any]
-
 
 class MastraSession(SessionABC):
-    """The items of one thread."""
+    """A session whose items are stored in one thread."""
 
     session_settings: SessionSettings | None
 
@@ -32,42 +31,54 @@ class MastraSession(SessionABC):
         memory: Memory | None = None,
         session_settings: SessionSettings | None = None,
     ) -> None:
-        """`session_id` is the thread's id; a missing thread is made for the resource."""
+        """Create a session. Nothing is read or written yet.
+
+        Args:
+            session_id: The id of the thread. A missing thread is created with the first items.
+            resource_id: The owner of the thread.
+            memory: The memory; by default one with the options of the settings.
+            session_settings: Settings of the SDK, such as a default limit.
+        """
         self.session_id = session_id
         self.resource_id = resource_id
         self.memory = memory or Memory()
         self.session_settings = session_settings or SessionSettings()
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The items, oldest first; with a limit the newest, no output without its call."""
+        """Return the items, oldest first; with a limit the newest ones.
+
+        An output whose call is beyond the limit is left out, because OpenAI would refuse it.
+        """
         limit = resolve_session_limit(limit, self.session_settings)
-        return await sync_to_async(self._get)(limit)
+        return await sync_to_async(self._get_items)(limit)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Keep these items."""
-        await sync_to_async(self._add)(items)
+        """Store items."""
+        await sync_to_async(self._add_items)(items)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the newest item out."""
-        return await sync_to_async(self._pop)()
+        """Remove the newest item and return it, or None if there are no items."""
+        return await sync_to_async(self._pop_item)()
 
     async def clear_session(self) -> None:
-        """Delete all items; the thread stays."""
+        """Delete all items, but not the thread."""
         await sync_to_async(self._clear)()
 
     async def system_message(self) -> str:
-        """Working memory for the agent's instructions; empty where there is none."""
-        verb = sync_to_async(self.memory.get_system_message)
-        return await verb(self.session_id, resource_id=self.resource_id) or ""
+        """Return the text about working memory for the agent's instructions, empty if it is off."""
+        message = await self.memory.aget_system_message(
+            self.session_id, resource_id=self.resource_id
+        )
+        return message or ""
 
-    def _get(self, limit: int | None) -> list[Any]:
-        found = items.to_items(self._newest(limit))
+    def _get_items(self, limit: int | None) -> list[Any]:
+        items = to_items(self._read_newest(limit))
         if limit is None:
-            return found
-        return items.drop_orphan_outputs(found[len(found) - limit :] if limit else [])
+            return items
+        return drop_orphan_outputs(items[len(items) - limit :] if limit else [])
 
-    def _newest(self, count: int | None) -> list[StoredMessage]:
-        """The last `count` messages: each is one item at least, or else shows nothing."""
+    def _read_newest(self, count: int | None) -> list[StoredMessage]:
+        """Return the last `count` messages, which hold at least as many items."""
         if self.memory.get_thread_by_id(self.session_id) is None:
             return []
         page = self.memory.list_messages(
@@ -78,46 +89,50 @@ class MastraSession(SessionABC):
         )
         return list(page.messages)
 
-    def _add(self, given: Any) -> None:
-        rows = items.from_items(given)
-        self.memory.save_turn(self.session_id, rows, resource_id=self.resource_id)
+    def _add_items(self, items: Any) -> None:
+        self.memory.save_turn(self.session_id, from_items(items), resource_id=self.resource_id)
 
-    def _pop(self) -> Any:
-        for message in reversed(self._newest(1)):
-            found = items.to_items([message])
-            if found:
-                self._shorten(message, found[:-1])
-                return found[-1]
+    def _pop_item(self) -> Any:
+        for message in reversed(self._read_newest(1)):
+            items = to_items([message])
+            if items:
+                self._replace_items(message, items[:-1])
+                return items[-1]
         return None
 
-    def _shorten(self, message: StoredMessage, left: list[Item]) -> None:
-        """Leave these items of a message; without any it is deleted."""
-        if not left:
+    def _replace_items(self, message: StoredMessage, items: list[Json]) -> None:
+        """Save the message with these items, or delete it if there are none."""
+        if not items:
             self.memory.delete_messages([message.id])
             return
-        contents = tool_calls.fold_tool_calls([row["content"] for row in items.from_items(left)])
-        owner = {"threadId": message.thread_id, "resourceId": message.resource_id}
-        row = {"id": message.id, "role": message.role, "content": contents[0], **owner}
+        contents = tool_calls.fold_tool_calls([row["content"] for row in from_items(items)])
+        row = {
+            "id": message.id,
+            "threadId": message.thread_id,
+            "resourceId": message.resource_id,
+            "role": message.role,
+            "content": contents[0],
+        }
         self.memory.save_messages([row])
 
     def _clear(self) -> None:
-        self.memory.delete_messages([message.id for message in self._newest(None)])
+        self.memory.delete_messages([message.id for message in self._read_newest(None)])
 
 
 def working_memory_tool(
     memory: Memory, *, thread_id: str, resource_id: str | None = None
 ) -> FunctionTool | None:
-    """The tool that updates working memory; None where the agent may not."""
+    """Return the tool that updates working memory, or None if the agent may not update it."""
     tool = memory.working_memory_tool(thread_id, resource_id=resource_id)
     if tool is None:
         return None
 
     async def invoke(_: Any, arguments: str) -> str:
         try:
-            given = json_text.loads(arguments or "{}")
+            values = json_text.loads(arguments or "{}")
         except InvalidInput:
-            given = {}
-        return json.dumps(await sync_to_async(tool.handler)(given))
+            values = {}  # The handler then reports the missing argument to the model.
+        return json.dumps(await sync_to_async(tool.handler)(values))
 
     return FunctionTool(
         name=tool.name,

@@ -1,9 +1,9 @@
-"""pydantic-ai: its message history kept in threads, and its agents with a memory.
+"""pydantic-ai: store its message history in threads, and run its agents with a memory.
 
     turn = run_sync(agent, "Hello", thread_id="t", resource_id="ann", memory=Memory("support"))
     turn.output
 
-Instructions and system prompts are the agent's and are not kept.
+Instructions and system prompts belong to the agent and are not stored.
 """
 
 from mastra_memory.adapters.pydantic_ai.from_library import from_messages

@@ -1,4 +1,8 @@
-"""From pydantic-ai's messages to rows of ours."""
+"""Convert pydantic-ai's messages to rows for `save_turn`.
+
+pydantic-ai has requests (the user's input and tool results) and responses (the model's answers).
+All functions work on its JSON form, in which each part has a `part_kind`.
+"""
 
 import time
 import uuid
@@ -15,88 +19,87 @@ from mastra_memory.adapters.library_metadata import (
     build_content,
     make_opaque_part,
 )
+from mastra_memory.content import data_uris
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 
 LIBRARY = "pydantic-ai"
 SKIPPED_PARTS = ("system-prompt", "instruction-delta", "instruction-baseline")
-_INSTRUCTIONS = ("instructions", "parts", "kind")
+_SKIPPED_MESSAGE_KEYS = ("instructions", "parts", "kind")
 _STATES = {
     "success": "result",
     "denied": "output-denied",
 }
-_NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
 def from_messages(messages: Sequence[ModelMessage]) -> list[Json]:
-    """Rows for `save_turn`: `role` and `content`, in order.
+    """Return rows with `role` and `content` for `save_turn`, in order.
 
-    A response is one message. A request becomes one for its tool results and one for each thing
-    the user said; the results go into their calls when they are saved.
+    A response becomes one message. A request becomes one message for its tool results, and one
+    for each input of the user. `save_turn` moves the results into the parts of their calls.
     """
     dumped = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
-    return [row for message in dumped for row in _rows(message)]
+    return [row for message in dumped for row in _convert_message(message)]
 
 
-def _rows(message: Json) -> Iterator[Json]:
+def _convert_message(message: Json) -> Iterator[Json]:
     if message["kind"] == "response":
-        parts = [_response_part(part) for part in message["parts"]]
-        yield {"role": "assistant", "content": build_content(LIBRARY, parts, _envelope(message))}
+        parts = [_convert_response_part(part) for part in message["parts"]]
+        content = build_content(LIBRARY, parts, _get_message_fields(message))
+        yield {"role": "assistant", "content": content}
         return
     parts = [part for part in message["parts"] if part["part_kind"] not in SKIPPED_PARTS]
-    about = {"request": uuid.uuid4().hex[:12], **_envelope(message)}
-    for kind, several in groupby(parts, _kind_of_row):
-        if kind == "tool":
-            results = [_result_part(part, about) for part in several]
-            yield {"role": "tool", "content": build_content(LIBRARY, results, {"request": about})}
+    # The rows of one request share an id, so that `to_messages` can join them again.
+    request = {"request": uuid.uuid4().hex[:12], **_get_message_fields(message)}
+    for is_result, group in groupby(parts, _is_tool_result):
+        if is_result:
+            results = [_convert_result(part, request) for part in group]
+            content = build_content(LIBRARY, results, {"request": request})
+            yield {"role": "tool", "content": content}
         else:
-            for part in several:
-                yield {"role": "user", "content": _said(part, about)}
+            for part in group:
+                yield {"role": "user", "content": _convert_user_part(part, request)}
 
 
-def _kind_of_row(part: Json) -> str:
-    return "tool" if part["part_kind"].endswith("tool-return") else "user"
+def _is_tool_result(part: Json) -> bool:
+    kind: str = part["part_kind"]
+    return kind.endswith("tool-return")
 
 
-def _envelope(message: Json) -> Json:
-    """What a message says besides its parts; what is as usual is left out."""
-    kept = {key: value for key, value in message.items() if key not in _INSTRUCTIONS}
-    if kept.get("state") == "complete":
-        del kept["state"]
-    usage = kept.get("usage")
+def _get_message_fields(message: Json) -> Json:
+    """Return the fields of a message besides its parts, without default values."""
+    fields = {key: value for key, value in message.items() if key not in _SKIPPED_MESSAGE_KEYS}
+    if fields.get("state") == "complete":
+        del fields["state"]
+    usage = fields.get("usage")
     if isinstance(usage, Mapping):
-        kept["usage"] = {key: value for key, value in usage.items() if value}
-    return kept
+        fields["usage"] = {key: value for key, value in usage.items() if value}
+    return fields
 
 
-def _response_part(part: Json) -> Json:
+def _convert_response_part(part: Json) -> Json:
     kind = part["part_kind"]
-    notes = {key: value for key, value in part.items() if key not in ("content", "args")}
+    metadata = {key: value for key, value in part.items() if key not in ("content", "args")}
+    # The types of text, reasoning and tool-call parts imply their `part_kind`.
+    implied = {key: value for key, value in metadata.items() if key != "part_kind"}
     match kind:
         case "text":
-            return attach_metadata(
-                LIBRARY, {"type": "text", "text": part["content"]}, _unusual(notes, kind)
-            )
+            return attach_metadata(LIBRARY, {"type": "text", "text": part["content"]}, implied)
         case "thinking":
-            made: Json = {"type": "reasoning", "reasoning": part["content"]}
-            made["details"] = [{"type": "text", "text": part["content"]}]
-            return attach_metadata(LIBRARY, made, _unusual(notes, kind))
+            reasoning: Json = {"type": "reasoning", "reasoning": part["content"]}
+            reasoning["details"] = [{"type": "text", "text": part["content"]}]
+            return attach_metadata(LIBRARY, reasoning, implied)
         case "file":
             return attach_metadata(
-                LIBRARY, _file(part["content"]), _unusual(notes, kind) | {"kind": kind}
+                LIBRARY, _convert_file(part["content"]), implied | {"kind": kind}
             )
         case "tool-call":
-            del notes["tool_name"], notes["tool_call_id"]
-            return attach_metadata(LIBRARY, _call(part), _unusual(notes, kind), under="call")
+            del implied["tool_name"], implied["tool_call_id"]
+            return attach_metadata(LIBRARY, _convert_call(part), implied, under="call")
     return make_opaque_part(LIBRARY, part)
 
 
-def _unusual(notes: Json, kind: str) -> Json:
-    """Notes without the kind, where the part itself says it."""
-    return {key: value for key, value in notes.items() if (key, value) != ("part_kind", kind)}
-
-
-def _call(part: Json) -> Json:
+def _convert_call(part: Json) -> Json:
     invocation = {
         "state": "call",
         "toolCallId": part["tool_call_id"],
@@ -109,13 +112,14 @@ def _call(part: Json) -> Json:
 
 
 def parse_arguments(text: str) -> Any:
+    """Return the JSON value of a call's arguments, or the text if it is not valid JSON."""
     try:
         return json_text.loads(text)
     except InvalidInput:
         return text
 
 
-def _result_part(part: Json, about: Json) -> Json:
+def _convert_result(part: Json, request: Json) -> Json:
     outcome = part.get("outcome", "success")
     invocation: Json = {
         "state": _STATES.get(outcome, "output-error"),
@@ -125,50 +129,48 @@ def _result_part(part: Json, about: Json) -> Json:
         "result": part["content"],
     }
     if invocation["state"] == "output-error":
-        invocation["errorText"] = _text(part["content"])
+        invocation["errorText"] = _dump_text(part["content"])
     elif invocation["state"] == "output-denied":
-        invocation["approval"] = {"approved": False, "reason": _text(part["content"])}
-    known = ("tool_name", "tool_call_id", "content")
-    notes = {key: value for key, value in part.items() if key not in known}
-    notes |= {"request": about, "order": time.time_ns()}
-    made = {"type": "tool-invocation", "toolInvocation": invocation}
-    return attach_metadata(LIBRARY, made, notes, under="return")
+        invocation["approval"] = {"approved": False, "reason": _dump_text(part["content"])}
+    converted_keys = ("tool_name", "tool_call_id", "content")
+    metadata = {key: value for key, value in part.items() if key not in converted_keys}
+    metadata |= {"request": request, "order": time.time_ns()}
+    result = {"type": "tool-invocation", "toolInvocation": invocation}
+    return attach_metadata(LIBRARY, result, metadata, under="return")
 
 
-def _text(value: Any) -> str:
+def _dump_text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _said(part: Json, about: Json) -> Json:
+def _convert_user_part(part: Json, request: Json) -> Json:
     if part["part_kind"] != "user-prompt":
-        return build_content(LIBRARY, [make_opaque_part(LIBRARY, part)], {"request": about})
-    said = part["content"]
-    pieces = [{"type": "text", "text": said}] if isinstance(said, str) else _pieces(said)
-    notes = {key: value for key, value in part.items() if key not in ("content", "part_kind")}
-    notes |= {"is_list": None if isinstance(said, str) else True, "request": about}
-    return build_content(LIBRARY, pieces, notes)
+        return build_content(LIBRARY, [make_opaque_part(LIBRARY, part)], {"request": request})
+    prompt = part["content"]
+    is_text = isinstance(prompt, str)
+    parts = [_convert_user_content(item) for item in ([prompt] if is_text else prompt)]
+    metadata = {key: value for key, value in part.items() if key not in ("content", "part_kind")}
+    metadata |= {"is_list": None if is_text else True, "request": request}
+    return build_content(LIBRARY, parts, metadata)
 
 
-def _pieces(content: Sequence[Any]) -> list[Json]:
-    return [_piece(one) for one in content]
+def _convert_user_content(item: Any) -> Json:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    if item["kind"] == "text-content":
+        metadata = {key: value for key, value in item.items() if key != "content"}
+        return attach_metadata(LIBRARY, {"type": "text", "text": item["content"]}, metadata)
+    if item["kind"] == "binary" or "url" in item:
+        return _convert_file(item)
+    return make_opaque_part(LIBRARY, item)
 
 
-def _piece(one: Any) -> Json:
-    if isinstance(one, str):
-        return {"type": "text", "text": one}
-    if one["kind"] == "text-content":
-        notes = {key: value for key, value in one.items() if key != "content"}
-        return attach_metadata(LIBRARY, {"type": "text", "text": one["content"]}, notes)
-    if one["kind"] == "binary" or "url" in one:
-        return _file(one)
-    return make_opaque_part(LIBRARY, one)
-
-
-def _file(one: Json) -> Json:
-    notes = {key: value for key, value in one.items() if key not in ("data", "url", "media_type")}
-    made: Json = {"type": "file", "mimeType": one.get("media_type") or ""}
-    if "url" in one:
-        made["data"] = one["url"]
+def _convert_file(item: Json) -> Json:
+    converted_keys = ("data", "url", "media_type")
+    metadata = {key: value for key, value in item.items() if key not in converted_keys}
+    part: Json = {"type": "file", "mimeType": item.get("media_type") or ""}
+    if "url" in item:
+        part["data"] = item["url"]
     else:
-        made["data"] = f"data:{one['media_type']};base64,{one['data']}"
-    return attach_metadata(LIBRARY, made, notes, under="content")
+        part["data"] = data_uris.build_data_uri(item["data"], item["media_type"])
+    return attach_metadata(LIBRARY, part, metadata, under="content")

@@ -1,9 +1,9 @@
-"""Run an agent with a memory: context in, turn saved."""
+"""Run an agent with a memory: build its context, run it, save the turn."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from asgiref.sync import sync_to_async
 from pydantic_ai import Agent, AgentRunResult, FunctionToolset, Tool
@@ -18,106 +18,123 @@ from mastra_memory.context.turns import Turn
 from mastra_memory.memory import Memory
 
 Prompt = str | Sequence[UserContent]
+Output = TypeVar("Output")
 
 
 @dataclass(frozen=True, slots=True)
-class AgentTurn:
-    """A turn with what the agent's run gave."""
+class AgentTurn(Generic[Output]):
+    """A saved turn, and the result of the agent's run."""
 
     turn: Turn
-    result: AgentRunResult[Any] | None
-    """None when the turn had its answer already and the agent was not run again."""
+    result: AgentRunResult[Output] | None
+    """None if the turn was repeated, so that the agent was not run."""
 
     @property
-    def output(self) -> Any:
-        """The run's output; of a turn that was repeated, the text of the stored answer."""
+    def output(self) -> Output | str:
+        """Return the output of the run, or the text of the stored answer of a repeated turn."""
         if self.result is not None:
             return self.result.output
         return message_text.get_text(self.turn.answer[-1].content)
 
 
 def run_sync(
-    agent: Agent[Any, Any],
+    agent: Agent[Any, Output],
     prompt: Prompt,
     *,
     thread_id: str,
     resource_id: str | None = None,
     memory: Memory | None = None,
     turn_id: str | None = None,
-    **options: Any,
-) -> AgentTurn:
-    """Run the agent in a thread; what the user said is kept even if the run fails.
+    **run_options: Any,
+) -> AgentTurn[Output]:
+    """Run the agent in a thread. The prompt is stored even if the run fails.
 
-    The agent sees the memory's system text, the history and the tool that updates working memory.
-    With a `turn_id`, a turn that has its answer is not run again. `options` go to `agent.run`.
+    The agent gets the text of the memory as instructions, the history, and the tool that updates
+    working memory.
+
+    Args:
+        agent: The agent.
+        prompt: The user's message.
+        thread_id: The thread. It is created if it is missing.
+        resource_id: The owner of the thread.
+        memory: The memory; by default one with the options of the settings.
+        turn_id: Names the turn. If it has a stored answer, the agent is not run again.
+        **run_options: Arguments of `agent.run`.
+
+    Raises:
+        AccessDenied: The thread belongs to another resource.
+        RuntimeError: Called inside a transaction.
     """
     memory = memory or Memory()
-    results: list[AgentRunResult[Any]] = []
+    results: list[AgentRunResult[Output]] = []
 
     def answer(context: Context) -> list[Json]:
-        prepared = _prepared(memory, context, options)
-        # A loop of its own, closed afterwards; `agent.run_sync` leaves one behind in the thread.
-        results.append(asyncio.run(agent.run(prompt, **prepared)))
-        return _answer_of(results[0])
+        arguments = _build_run_arguments(memory, context, run_options)
+        # `agent.run_sync` would leave an event loop open in this thread.
+        results.append(asyncio.run(agent.run(prompt, **arguments)))
+        return _convert_new_messages(results[0])
 
     turn = memory.save_turn(
-        thread_id, _said(prompt), resource_id=resource_id, answer=answer, turn_id=turn_id
+        thread_id, _convert_prompt(prompt), resource_id=resource_id, answer=answer, turn_id=turn_id
     )
     return AgentTurn(turn, results[0] if results else None)
 
 
 async def run(
-    agent: Agent[Any, Any],
+    agent: Agent[Any, Output],
     prompt: Prompt,
     *,
     thread_id: str,
     resource_id: str | None = None,
     memory: Memory | None = None,
     turn_id: str | None = None,
-    **options: Any,
-) -> AgentTurn:
-    """The same for async code."""
+    **run_options: Any,
+) -> AgentTurn[Output]:
+    """Run the agent as `run_sync` does, in async code."""
     memory = memory or await sync_to_async(Memory)()
-    results: list[AgentRunResult[Any]] = []
+    results: list[AgentRunResult[Output]] = []
 
     async def answer(context: Context) -> list[Json]:
-        prepared = _prepared(memory, context, options)
-        results.append(await agent.run(prompt, **prepared))
-        return _answer_of(results[0])
+        arguments = _build_run_arguments(memory, context, run_options)
+        results.append(await agent.run(prompt, **arguments))
+        return _convert_new_messages(results[0])
 
     turn = await memory.asave_turn(
-        thread_id, _said(prompt), resource_id=resource_id, answer=answer, turn_id=turn_id
+        thread_id, _convert_prompt(prompt), resource_id=resource_id, answer=answer, turn_id=turn_id
     )
     return AgentTurn(turn, results[0] if results else None)
 
 
-def _said(prompt: Prompt) -> list[Json]:
+def _convert_prompt(prompt: Prompt) -> list[Json]:
     return from_messages([ModelRequest([UserPromptPart(prompt)])])
 
 
-def _prepared(memory: Memory, context: Context, options: Json) -> Json:
+def _build_run_arguments(memory: Memory, context: Context, run_options: Json) -> Json:
+    """Return the arguments of `agent.run`, with the memory's added to the caller's."""
     history = context.block("history")
     tool = working_memory_tool(memory, thread_id=context.thread_id, resource_id=context.resource_id)
-    toolsets = [*options.get("toolsets", ()), *([FunctionToolset([tool])] if tool else [])]
-    given = options.get("instructions") or ()
-    own = [given] if isinstance(given, str) or callable(given) else list(given)
-    return options | {
+    toolsets = [*run_options.get("toolsets", ()), *([FunctionToolset([tool])] if tool else [])]
+    given = run_options.get("instructions") or ()
+    instructions = [given] if isinstance(given, str) or callable(given) else list(given)
+    if context.system_message:
+        instructions.append(context.system_message)
+    return run_options | {
         "message_history": to_messages(history.messages) if history else None,
-        "instructions": [*own, *([context.system_message] if context.system_message else [])],
+        "instructions": instructions,
         "toolsets": toolsets,
     }
 
 
-def _answer_of(result: AgentRunResult[Any]) -> list[Json]:
-    """What the run added besides the prompt, which is kept already."""
-    new = result.new_messages()
-    return from_messages(new[1:] if isinstance(new[0], ModelRequest) else new)
+def _convert_new_messages(result: AgentRunResult[Any]) -> list[Json]:
+    """Return rows for the messages of the run, without the prompt, which is stored already."""
+    messages = result.new_messages()
+    return from_messages(messages[1:] if isinstance(messages[0], ModelRequest) else messages)
 
 
 def working_memory_tool(
     memory: Memory, *, thread_id: str, resource_id: str | None = None
 ) -> Tool[Any] | None:
-    """The tool that updates working memory; None where the agent may not."""
+    """Return the tool that updates working memory, or None if the agent may not update it."""
     tool = memory.working_memory_tool(thread_id, resource_id=resource_id)
     if tool is None:
         return None

@@ -1,6 +1,5 @@
-"""From messages of ours to pydantic-ai's, whoever wrote them."""
+"""Convert stored messages, from any client, to pydantic-ai's messages."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
@@ -11,152 +10,151 @@ from mastra_memory.adapters.assistant_steps import (
     Step,
     deduplicate_tool_calls,
     get_outcome,
-    get_reasoning_text,
     has_outcome,
     is_tool_call,
     split_steps,
 )
 from mastra_memory.adapters.library_metadata import Json, get_message_metadata, get_part_metadata
 from mastra_memory.adapters.pydantic_ai.from_library import LIBRARY, parse_arguments
-from mastra_memory.content import tool_calls
+from mastra_memory.content import data_uris, tool_calls
+from mastra_memory.content.message_text import get_reasoning_text
 from mastra_memory.types import StoredMessage
 
-_DATA_URI = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 _URL_KINDS = {"image": "image-url", "audio": "audio-url", "video": "video-url"}
 _OUTCOMES = {"result": "success", "output-denied": "denied", "output-error": "failed"}
 
 
 def to_messages(messages: Iterable[StoredMessage]) -> list[ModelMessage]:
-    """A message history for `agent.run(..., message_history=...)`.
-
-    Calls that never ended are left out unless they come last, where the agent may go on with them.
-    """
+    """Return a message history for `agent.run(..., message_history=...)`."""
     dumped: list[Json] = []
     for message in deduplicate_tool_calls(messages):
         content = message.content
         if message.role == "assistant":
-            dumped += _from_assistant(content)
+            dumped += _convert_answer(content)
         else:
-            _join(dumped, _from_request(message.role, content))
-    for one in dumped:
-        one.pop("request_id", None)
+            _append_request(dumped, _convert_request(message.role, content))
+    for item in dumped:
+        item.pop("request_id", None)
     return ModelMessagesTypeAdapter.validate_python(dumped)
 
 
-def _join(dumped: list[Json], request: Json) -> None:
-    """Add a request, to the one before where both were one when they were written."""
-    own = request.pop("request_id", None)
+def _append_request(dumped: list[Json], request: Json) -> None:
+    """Append a request, or join it to the last one if both were one when they were stored."""
+    request_id = request.pop("request_id", None)
     if not request["parts"]:
         return
-    before = dumped[-1] if dumped else None
-    if own is not None and before is not None and before.get("request_id") == own:
-        before["parts"] += request["parts"]
+    last = dumped[-1] if dumped else None
+    if request_id is not None and last is not None and last.get("request_id") == request_id:
+        last["parts"] += request["parts"]
     else:
-        dumped.append({**request, "request_id": own})
+        dumped.append({**request, "request_id": request_id})
 
 
-def _from_request(role: str, content: Json) -> Json:
-    notes = get_message_metadata(LIBRARY, content) or {}
-    about = dict(notes.pop("request", {}))
-    parts = content["parts"]
+def _convert_request(role: str, content: Json) -> Json:
+    metadata = get_message_metadata(LIBRARY, content) or {}
+    fields = dict(metadata.pop("request", {}))
+    stored = content["parts"]
     if role == "tool" or any(True for _ in tool_calls.iter_invocations(content)):
-        made = [_returned(part) for part in parts if part.get("type") == "tool-invocation"]
-    elif len(parts) == 1 and parts[0].get("type") == f"data-{LIBRARY}":
-        made = [parts[0]["data"]]
+        parts = [_convert_result(part) for part in stored if part.get("type") == "tool-invocation"]
+    elif len(stored) == 1 and stored[0].get("type") == f"data-{LIBRARY}":
+        parts = [stored[0]["data"]]
     else:
-        made = [_prompt(content, notes)]
+        parts = [_convert_prompt(content, metadata)]
     return {
-        "request_id": about.pop("request", None),
+        "request_id": fields.pop("request", None),
         "kind": "request",
-        "parts": [one for one in made if one],
-        **about,
+        "parts": [part for part in parts if part],
+        **fields,
     }
 
 
-def _prompt(content: Json, notes: Json) -> Json | None:
-    is_list = notes.pop("is_list", False)
-    pieces = [piece for part in content["parts"] if (piece := _user_piece(part)) is not None]
-    if not pieces and content.get("content"):
-        pieces = [content["content"]]
-    if not pieces:
+def _convert_prompt(content: Json, metadata: Json) -> Json | None:
+    is_list = metadata.pop("is_list", False)
+    items = [item for part in content["parts"] if (item := _convert_user_part(part)) is not None]
+    if not items and content.get("content"):
+        items = [content["content"]]
+    if not items:
         return None
-    alone = len(pieces) == 1 and isinstance(pieces[0], str) and not is_list
-    return {"part_kind": "user-prompt", "content": pieces[0] if alone else pieces, **notes}
+    is_text = len(items) == 1 and isinstance(items[0], str) and not is_list
+    return {"part_kind": "user-prompt", "content": items[0] if is_text else items, **metadata}
 
 
-def _user_piece(part: Json) -> Any:
-    notes = get_part_metadata(LIBRARY, part)
+def _convert_user_part(part: Json) -> Any:
+    metadata = get_part_metadata(LIBRARY, part)
     match part.get("type"):
         case "text":
-            return {"content": part["text"], **notes} if notes else part["text"]
+            return {"content": part["text"], **metadata} if metadata else part["text"]
         case "file" | "image":
-            return _media(part, notes.get("content", {}))
+            return _convert_file(part, metadata.get("content", {}))
         case kind if kind == f"data-{LIBRARY}":
             return part["data"]
     return None
 
 
-def _media(part: Json, notes: Json) -> Json | None:
+def _convert_file(part: Json, metadata: Json) -> Json | None:
     data = part.get("data") or part.get("image") or part.get("url")
     if not isinstance(data, str):
         return None
     media_type = part.get("mimeType") or part.get("mediaType") or ""
-    if found := _DATA_URI.match(data):
-        media_type = media_type or found[1]
-        return {"kind": "binary", "data": found[2], "media_type": media_type, **notes}
-    if "://" not in data[:16]:
-        return {"kind": "binary", "data": data, "media_type": media_type, **notes}
+    uri = data_uris.parse_data_uri(data)
+    if uri is not None and uri.is_base64:
+        media_type = media_type or uri.mime_type
+        return {"kind": "binary", "data": uri.data, "media_type": media_type, **metadata}
+    if "://" not in data[:16]:  # Not a URL: Mastra also stores files as plain base64.
+        return {"kind": "binary", "data": data, "media_type": media_type, **metadata}
     kind = _URL_KINDS.get(media_type.partition("/")[0], "document-url")
     if part.get("type") == "image":
         kind = "image-url"
-    made = {"kind": kind, "url": data, **notes}
-    return made | ({"media_type": media_type} if media_type else {})
+    item = {"kind": kind, "url": data, **metadata}
+    return item | ({"media_type": media_type} if media_type else {})
 
 
-def _from_assistant(content: Json) -> Iterator[Json]:
-    """Responses, and the results of their calls."""
-    envelope = get_message_metadata(LIBRARY, content)
-    for step in split_steps(content, library=LIBRARY, whole=envelope is not None):
-        parts = [made for part in step.said if (made := _response_part(part)) is not None]
+def _convert_answer(content: Json) -> Iterator[Json]:
+    """Yield responses, each followed by the requests with the results of its calls."""
+    fields = get_message_metadata(LIBRARY, content)
+    for step in split_steps(content, library=LIBRARY, whole=fields is not None):
+        parts = [item for part in step.parts if (item := _convert_answer_part(part)) is not None]
         if parts:
-            yield {"kind": "response", "parts": parts, **(envelope or {})}
-        yield from _results(step)
+            yield {"kind": "response", "parts": parts, **(fields or {})}
+        yield from _convert_results(step)
 
 
-def _results(step: Step) -> Iterator[Json]:
-    """The requests that brought the results; those of one request together."""
-    notes = [
-        get_part_metadata(LIBRARY, part).get("return", {}).get("request", {}) for part in step.ended
+def _convert_results(step: Step) -> Iterator[Json]:
+    """Yield the requests that brought the results; results of one request stay together."""
+    requests = [
+        get_part_metadata(LIBRARY, part).get("return", {}).get("request", {})
+        for part in step.results
     ]
-    pairs = zip(notes, step.ended, strict=True)
-    for about, several in groupby(pairs, lambda pair: pair[0]):
-        told = dict(about)
-        request_id = told.pop("request", None)
-        parts = [_returned(part) for _, part in several]
-        yield {"kind": "request", "parts": parts, "request_id": request_id, **told}
+    pairs = zip(requests, step.results, strict=True)
+    for request, group in groupby(pairs, lambda pair: pair[0]):
+        fields = dict(request)
+        request_id = fields.pop("request", None)
+        parts = [_convert_result(part) for _, part in group]
+        yield {"kind": "request", "parts": parts, "request_id": request_id, **fields}
 
 
-def _response_part(part: Json) -> Json | None:
-    notes = get_part_metadata(LIBRARY, part)
+def _convert_answer_part(part: Json) -> Json | None:
+    metadata = get_part_metadata(LIBRARY, part)
     match part.get("type"):
         case "text":
-            return {"part_kind": "text", "content": part["text"], **notes}
+            return {"part_kind": "text", "content": part["text"], **metadata}
         case "reasoning":
-            return {"part_kind": "thinking", "content": get_reasoning_text(part), **notes}
+            return {"part_kind": "thinking", "content": get_reasoning_text(part), **metadata}
         case "file" | "image":
-            inner = notes.pop("content", {})
-            media = _media(part, inner)
-            fits = media is not None and media["kind"] == "binary"
-            return {**notes, "part_kind": "file", "content": media} if fits else None
+            file = _convert_file(part, metadata.pop("content", {}))
+            # pydantic-ai has no answers with URLs of files.
+            is_binary = file is not None and file["kind"] == "binary"
+            return {**metadata, "part_kind": "file", "content": file} if is_binary else None
         case "tool-invocation" if is_tool_call(part):
-            return _called(part["toolInvocation"], notes.get("call", {}))
+            return _convert_call(part["toolInvocation"], metadata.get("call", {}))
         case kind if kind == f"data-{LIBRARY}":
             return part["data"]
     return None
 
 
-def _called(call: Mapping[str, Any], notes: Json) -> Json:
+def _convert_call(call: Mapping[str, Any], metadata: Json) -> Json:
     args = call.get("args")
+    # The model's own spelling of the arguments, unless they were changed since.
     raw = call.get("rawInput")
     if isinstance(raw, str) and parse_arguments(raw) == args:
         args = raw
@@ -165,17 +163,17 @@ def _called(call: Mapping[str, Any], notes: Json) -> Json:
         "tool_name": call.get("toolName") or "",
         "tool_call_id": str(call.get("toolCallId")),
         "args": args if isinstance(args, str | dict | None) else {"value": args},
-        **notes,
+        **metadata,
     }
 
 
-def _returned(part: Json) -> Json | None:
+def _convert_result(part: Json) -> Json | None:
     if not has_outcome(part):
         return None
     call = part["toolInvocation"]
-    notes = dict(get_part_metadata(LIBRARY, part).get("return", {}))
-    notes.pop("request", None)
-    notes.pop("order", None)
+    metadata = dict(get_part_metadata(LIBRARY, part).get("return", {}))
+    metadata.pop("request", None)
+    metadata.pop("order", None)
     content, failed = get_outcome(call)
     return {
         "part_kind": "tool-return",
@@ -183,5 +181,5 @@ def _returned(part: Json) -> Json | None:
         "tool_call_id": str(call.get("toolCallId")),
         "content": content,
         "outcome": "failed" if failed else _OUTCOMES.get(call["state"], "success"),
-        **notes,
+        **metadata,
     }

@@ -7,7 +7,8 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.module_loading import import_string
 
-from mastra_memory.exceptions import AgentNotFound, InvalidInput, MemoryNotConfigured
+from mastra_memory.exceptions import AccessDenied, AgentNotFound, MemoryNotConfigured
+from mastra_memory.memory.callers import Caller, get_caller_of_user
 
 SERVER = "mastra_memory.adapters.mcp"
 
@@ -31,15 +32,14 @@ class Command(BaseCommand):
             raise CommandError("pip install 'django-mastra-memory[mcp]' first") from error
         try:
             server = make_server(self.caller(options), agent_id=options["agent"])
-        except (InvalidInput, AgentNotFound, MemoryNotConfigured) as error:
+        except (AccessDenied, AgentNotFound, MemoryNotConfigured) as error:
             raise CommandError(str(error)) from error
         server.run("stdio")
 
-    def caller(self, options: dict[str, Any]) -> Any:
-        """For whom to speak."""
-        kind = import_string(f"{SERVER}.Caller")
+    def caller(self, options: dict[str, Any]) -> Caller:
+        """Return the caller that the options name."""
         if options["resource"]:
-            return kind(options["resource"])
+            return Caller(options["resource"])
         users = get_user_model()._default_manager
         try:
             user = users.get_by_natural_key(options["user"])
@@ -47,4 +47,4 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user {options['user']}") from error
         if not user.is_active:
             raise CommandError(f"The user {options['user']} is not active")
-        return kind.of_user(user)
+        return get_caller_of_user(user)

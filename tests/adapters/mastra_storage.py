@@ -1,13 +1,13 @@
-"""Conversations as Mastra's own stores keep them."""
+"""Conversations as Mastra's own stores save them."""
 
 from mastra_memory.types import StoredThread
 from tests.support.factories import a_message, save
 
 
-def save_call_told_twice(thread: StoredThread) -> None:
-    """A call, its result in a message of the assistant's that tells it again, and an answer."""
+def save_repeated_call(thread: StoredThread) -> None:
+    """Save a call, a second message with the same call and its result, and an answer."""
     call = {"toolCallId": "c1", "toolName": "weather", "args": {"city": "Rome"}}
-    told = [
+    contents = [
         [{"type": "tool-invocation", "toolInvocation": {**call, "state": "call"}}],
         [{"type": "tool-invocation",
           "toolInvocation": {**call, "args": {}, "state": "result", "result": 21}}],
@@ -16,6 +16,6 @@ def save_call_told_twice(thread: StoredThread) -> None:
     save(
         [
             a_message(thread, f"a{at}", role="assistant", content={"format": 2, "parts": p}, at=at)
-            for at, p in enumerate(told)
+            for at, p in enumerate(contents)
         ]
     )
