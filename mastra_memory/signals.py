@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from django.db import transaction
 from django.dispatch import Signal
+
+from mastra_memory.db import routing
 
 messages_saved = Signal()
 """Messages were stored. Arguments: `thread_ids`, `message_ids`."""
@@ -21,4 +22,4 @@ thread_transferred = Signal()
 def send(signal: Signal, **facts: Any) -> None:
     """Send after commit; a receiver that fails is logged and hurts nobody else."""
     if signal.receivers:
-        transaction.on_commit(lambda: signal.send_robust(sender=None, **facts), robust=True)
+        routing.on_commit(lambda: signal.send_robust(sender=None, **facts))

@@ -11,11 +11,11 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from celery import Celery, Task, shared_task
-from django.db import transaction
 from kombu import pools
 from kombu.exceptions import KombuError
 
 from mastra_memory import conf
+from mastra_memory.db import routing
 from mastra_memory.db.statement_timeout import limit_statements
 from mastra_memory.embedding import indexing, queue
 from mastra_memory.review import exports
@@ -126,7 +126,7 @@ def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE_SECONDS) -
     def send() -> None:  # not a partial: Django 5.2 logs the callback's __qualname__
         _send(task, args, after)
 
-    transaction.on_commit(send, robust=True)
+    routing.on_commit(send)
 
 
 def _send(task: Task[..., Any], args: tuple[Any, ...], after: float) -> None:

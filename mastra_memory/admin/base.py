@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.contrib import admin
 from django.contrib.admin.utils import get_fields_from_path, quote
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from django.db.models import DateField, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -23,7 +23,7 @@ from mastra_memory import conf
 from mastra_memory.admin import params
 from mastra_memory.admin.access import get_mask
 from mastra_memory.admin.markdown import escape_bidi_overrides
-from mastra_memory.db import json_text, statement_timeout
+from mastra_memory.db import json_text, routing, statement_timeout
 
 View = Callable[..., HttpResponseBase]
 
@@ -58,8 +58,8 @@ def _call_with_timeout(
     except OperationalError as error:
         if not statement_timeout.is_statement_timeout(error):
             raise
-    if connection.in_atomic_block:
-        transaction.set_rollback(True)
+    if routing.get_connection().in_atomic_block:
+        transaction.set_rollback(True, using=routing.get_alias())
     # The page reads nothing from the database: the transaction may be aborted.
     return HttpResponse(render_to_string("admin/mastra_memory/too_slow.html"), status=503)
 

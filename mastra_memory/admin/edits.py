@@ -4,11 +4,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from mastra_memory.content import message_text, normalization
-from mastra_memory.db import json_text, times
+from mastra_memory.db import json_text, routing, times
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput, InvalidJson, StaleData
 from mastra_memory.memory import Memory
@@ -34,7 +33,7 @@ def _check_unchanged(value: Any, was: str) -> None:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
     """Give the thread a title. Raises `StaleData` unless it has the fingerprint `was`."""
     old = _lock_thread(thread_id).title
@@ -48,7 +47,7 @@ def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by: Any) -> None:
     """Replace the metadata. Raises `StaleData` unless it has the fingerprint `was`."""
     old = _lock_thread(thread_id).metadata
@@ -77,7 +76,7 @@ def parse_metadata(text: str) -> dict[str, Any]:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     """Let a message say something else; its tool calls, files and reasoning stay.
 
@@ -105,7 +104,7 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def delete_messages(thread_id: str, message_ids: Sequence[str], *, by: Any) -> int:
     """Delete messages of this thread; how many there were."""
     _lock_thread(thread_id)
@@ -131,7 +130,7 @@ def _message_as_dict(message: Message) -> dict[str, Any]:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def undo_last_change(thread_id: str, *, by: Any) -> ThreadChange | None:
     """Take the newest edit back; None when there is none.
 
@@ -184,7 +183,7 @@ def _get_memory(thread_id: str) -> Memory:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def clone_thread(thread: Thread, *, by: Any, up_to: Message | None = None, title: str = "") -> str:
     """Copy the thread, or its part up to a message; the id of the copy."""
     choices: dict[str, Any] = {"title": title}
@@ -205,7 +204,7 @@ def clone_thread(thread: Thread, *, by: Any, up_to: Message | None = None, title
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def transfer_thread(thread: Thread, resource_id: str, *, by: Any) -> None:
     """Give the thread to another resource."""
     old = _lock_thread(thread.pk).resource_id
@@ -218,7 +217,7 @@ def transfer_thread(thread: Thread, resource_id: str, *, by: Any) -> None:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def delete_thread(thread: Thread, *, by: Any) -> None:
     """Delete a thread and all that hangs on it; Django's log keeps what it was."""
     history.log_deletion(by, thread)

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponseRedirect
@@ -19,7 +18,7 @@ from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.render_budget import Prose, RenderBudget
 from mastra_memory.content.redaction import Mask, keep_text
-from mastra_memory.db import json_text, locking
+from mastra_memory.db import json_text, locking, routing
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
 from mastra_memory.models import Scope, Thread, ThreadChange, WorkingMemory
@@ -190,7 +189,7 @@ def build_preview(request: HttpRequest, row: WorkingMemory, *, back: str) -> dic
 
 
 @locking.retry_conflicts
-@transaction.atomic
+@routing.atomic
 def save_change(request: HttpRequest, row: WorkingMemory, *, back: str) -> HttpResponseRedirect:
     """Save an edited text or restore a revision, unless somebody changed it meanwhile."""
     if not access.has_permission(request.user, "edit_transcript"):

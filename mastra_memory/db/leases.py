@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from django.db import Error, connection
+from django.db import Error
+
+from mastra_memory.db import routing
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ def keep_renewing(renew: Callable[[], object]) -> Iterator[None]:
             while not finished.wait(RENEWAL_SECONDS):
                 _renew_once(renew)
         finally:
-            connection.close()
+            routing.get_connection().close()
 
     thread = Thread(target=run, name="mastra-memory-lease", daemon=True)
     thread.start()
@@ -50,4 +52,4 @@ def _renew_once(renew: Callable[[], object]) -> None:
         renew()
     except Error as error:
         logger.warning("A lease could not be renewed: %s", error)
-        connection.close()  # The next renewal opens a new connection.
+        routing.get_connection().close()  # The next renewal opens a new connection.

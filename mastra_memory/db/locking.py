@@ -32,9 +32,9 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Literal, ParamSpec, TypeVar
 
-from django.db import OperationalError, connection
+from django.db import OperationalError
 
-from mastra_memory.db import sql
+from mastra_memory.db import routing, sql
 from mastra_memory.exceptions import ConcurrentUpdate
 
 P = ParamSpec("P")
@@ -73,7 +73,7 @@ def retry_conflicts(function: Callable[P, R]) -> Callable[P, R]:
             except (OperationalError, ConcurrentUpdate) as error:
                 if not is_conflict(error):
                     raise
-                if connection.in_atomic_block or attempt == MAX_ATTEMPTS:
+                if routing.get_connection().in_atomic_block or attempt == MAX_ATTEMPTS:
                     raise ConcurrentUpdate from error
             # Random, so that the transactions do not meet again at once.
             time.sleep(random.uniform(0, FIRST_DELAY_SECONDS * 2 ** (attempt - 1)))

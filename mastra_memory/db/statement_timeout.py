@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from django.db import DatabaseError, OperationalError, connection, transaction
+from django.db import DatabaseError, OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import Connection, errors
 from psycopg.pq import TransactionStatus
+
+from mastra_memory.db import routing
 
 _milliseconds: WeakKeyDictionary[Connection[Any], int] = WeakKeyDictionary()
 """The value of each connection. It is read once per connection and updated with every change, so
@@ -27,6 +30,7 @@ def limit_statements(seconds: float | None) -> Iterator[None]:
     transaction pooler a session's setting would reach other clients. Set the limit on the
     database role there.
     """
+    connection = routing.get_connection()
     if seconds is None or connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
         yield
         return
@@ -34,14 +38,16 @@ def limit_statements(seconds: float | None) -> Iterator[None]:
     connection.ensure_connection()
     raw = connection.connection
     # In an aborted transaction nothing can be set, and no statement will run either.
-    if _is_aborted() or (before := _get_milliseconds(raw)) == (wanted := round(seconds * 1000)):
+    if _is_aborted(connection) or (
+        (before := _get_milliseconds(connection)) == (wanted := round(seconds * 1000))
+    ):
         yield
         return
-    _set_milliseconds(raw, wanted)
+    _set_milliseconds(connection, wanted)
     try:
         yield
     finally:
-        _restore(raw, before)
+        _restore(connection, raw, before)
 
 
 def is_statement_timeout(error: BaseException) -> bool:
@@ -49,27 +55,28 @@ def is_statement_timeout(error: BaseException) -> bool:
     return isinstance(error, OperationalError) and isinstance(error.__cause__, errors.QueryCanceled)
 
 
-def _restore(raw: Connection[Any], before: int) -> None:
+def _restore(connection: BaseDatabaseWrapper, raw: Connection[Any], before: int) -> None:
     if connection.connection is not raw or raw.closed:
         return
-    if _is_aborted():
+    if _is_aborted(connection):
         # The transaction began before the block, so that its rollback restores the value.
         _milliseconds[raw] = before
         return
     try:
-        _set_milliseconds(raw, before)
+        _set_milliseconds(connection, before)
     except DatabaseError:
-        connection.close()  # Nobody else may inherit the limit.
+        connection.close()  # The next user of this connection must not inherit the limit.
 
 
-def _is_aborted() -> bool:
+def _is_aborted(connection: BaseDatabaseWrapper) -> bool:
     """Return True if the surrounding transaction can only be rolled back."""
-    if connection.in_atomic_block and transaction.get_rollback():
+    if connection.in_atomic_block and connection.get_rollback():
         return True
     return connection.connection.info.transaction_status == TransactionStatus.INERROR
 
 
-def _get_milliseconds(raw: Connection[Any]) -> int:
+def _get_milliseconds(connection: BaseDatabaseWrapper) -> int:
+    raw = connection.connection
     if raw not in _milliseconds:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -79,7 +86,7 @@ def _get_milliseconds(raw: Connection[Any]) -> int:
     return _milliseconds[raw]
 
 
-def _set_milliseconds(raw: Connection[Any], value: int) -> None:
+def _set_milliseconds(connection: BaseDatabaseWrapper, value: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, FALSE)", [str(value)])
-    _milliseconds[raw] = value
+    _milliseconds[connection.connection] = value

@@ -10,9 +10,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
-
-from mastra_memory.db import leases, sql
+from mastra_memory.db import leases, routing, sql
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.embedding import embedder, passages, queue
 from mastra_memory.embedding.embedder import Vector
@@ -149,7 +147,7 @@ def _store_vectors(
     The messages are held meanwhile, so that no text can change between the look and the write; a
     message that somebody else holds is left for another time.
     """
-    with transaction.atomic():
+    with routing.atomic():
         found = sql.fetch_all(
             _TAKE_OVER,
             [

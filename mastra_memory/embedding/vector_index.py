@@ -3,10 +3,8 @@
 import hashlib
 from dataclasses import dataclass
 
-from django.db import connection
-
 from mastra_memory import conf
-from mastra_memory.db import sql
+from mastra_memory.db import routing, sql
 from mastra_memory.exceptions import InvalidInput
 
 TABLE = "mastra_memory_messageembedding"
@@ -113,5 +111,5 @@ class VectorIndex:
 
     @staticmethod
     def _run(statement: str, *params: str) -> None:
-        with connection.cursor() as cursor:
+        with routing.get_connection().cursor() as cursor:
             cursor.execute(statement, params or None)

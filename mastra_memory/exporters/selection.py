@@ -7,9 +7,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.db import connection, transaction
-
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import json_text, routing, sql
 
 THREADS_PER_BATCH = 100
 """So many threads are read at a time; their messages come through a cursor."""
@@ -103,8 +101,8 @@ ExportedConversation = tuple[ExportedThread, Iterator[ExportedMessage]]
 @contextmanager
 def consistent_snapshot() -> Iterator[None]:
     """Everything read inside is as it was when the reading began."""
-    is_outermost = not connection.in_atomic_block
-    with transaction.atomic():
+    is_outermost = not routing.get_connection().in_atomic_block
+    with routing.atomic():
         if is_outermost:
             sql.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
-from django.db import transaction
-
 from mastra_memory import conf, messages, signals, tasks
+from mastra_memory.db import routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.memory.base import MemoryBase
 from mastra_memory.messages import validation
@@ -28,7 +27,7 @@ class MessageSaving(MemoryBase):
         models = self._embedders if strip else ()
         # A batch is stored in one transaction anyway. Another one around it is only needed to
         # request titles together with the messages, and would cost two statements otherwise.
-        with transaction.atomic() if generates_titles else nullcontext():
+        with routing.atomic() if generates_titles else nullcontext():
             stored = messages.save_messages(drafts, embed_for=models)
             if generates_titles:
                 self._request_titles(stored)

@@ -5,11 +5,11 @@ from dataclasses import replace
 from itertools import islice
 
 from asgiref.sync import sync_to_async
-from django.db import transaction
 
 from mastra_memory import conf, context, threads
 from mastra_memory.context import Context, turn_tool_calls, turns
 from mastra_memory.context.turns import MessageInput, MessageRow, Turn
+from mastra_memory.db import routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.llm import summaries
 from mastra_memory.llm.summaries import ConversationSummary
@@ -181,7 +181,7 @@ class TurnMethods(MessageSaving):
         """Save the messages; a read-only memory only returns them as they would be stored."""
         if self.options.read_only:
             return turns.preview_messages(rows)
-        with transaction.atomic(durable=durable):
+        with routing.atomic(durable=durable):
             reconciled = turn_tool_calls.reconcile_tool_calls(thread_id, rows)
             return self._save(reconciled, strip=True).messages
 
@@ -283,7 +283,7 @@ class TurnMethods(MessageSaving):
 
 def _check_not_in_transaction() -> None:
     try:
-        with transaction.atomic(durable=True):
+        with routing.atomic(durable=True):
             pass
     except RuntimeError:
         raise RuntimeError(

@@ -2,9 +2,8 @@
 
 import uuid
 
-from django.db import transaction
-
 from mastra_memory import threads, working_memory
+from mastra_memory.db import routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput
 from mastra_memory.memory.base import MemoryBase, OptionOverrides, make_async
@@ -74,7 +73,7 @@ class WorkingMemoryMethods(MemoryBase):
                 template would replace a filled one.
         """
         merged = self._get_working_memory_options(options)
-        with transaction.atomic():  # Locks the thread, so that it cannot be deleted meanwhile.
+        with routing.atomic():  # Locks the thread, so that it cannot be deleted meanwhile.
             owner = self._get_working_memory_owner(merged, thread_id, resource_id, touch=True)
             return working_memory.update_content(
                 owner, content, merged, mode=mode, source=source, author_id=author_id

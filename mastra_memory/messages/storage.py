@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError
 
 from mastra_memory import conf
 from mastra_memory.content import limits, normalization
-from mastra_memory.db import identifiers, json_text, locking, sql
+from mastra_memory.db import identifiers, json_text, locking, routing, sql
 from mastra_memory.exceptions import (
     AccessDenied,
     ConcurrentUpdate,
@@ -46,9 +46,9 @@ def save_messages(
     """
     if not drafts:
         return []
-    alone = not embed_for and not connection.in_atomic_block
+    alone = not embed_for and not routing.get_connection().in_atomic_block
     try:
-        with nullcontext() if alone else transaction.atomic():
+        with nullcontext() if alone else routing.atomic():
             saved = _store(drafts)
             _ask_for_vectors([draft.id for draft in drafts], embed_for)
     except DatabaseError as error:
@@ -214,7 +214,7 @@ def _update(
     by_id: Mapping[str, Mapping[str, Any]], embed_for: Sequence[str]
 ) -> list[StoredMessage]:
     places = {message_id: place for place, message_id in enumerate(by_id)}
-    with transaction.atomic():
+    with routing.atomic():
         locked = locking.lock_threads(message.thread_id for message in get_messages(by_id))
         current = get_messages(by_id)  # again, now that nobody else can change them
         if not current:

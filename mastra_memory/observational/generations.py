@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Prefetch, QuerySet
 
-from mastra_memory.db import times
+from mastra_memory.db import routing, times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.models.fields import new_id
@@ -78,7 +77,7 @@ def override_config(
     scope: str, config: Mapping[str, Any], *, thread_id: str | None, resource_id: str | None
 ) -> ObservationalRecord:
     """Merge `config` into the head's overrides. Raises `InvalidInput` without a head."""
-    with transaction.atomic():
+    with routing.atomic():
         records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
         head = records.order_by("-generation_count").select_for_update().first()
         if head is None:

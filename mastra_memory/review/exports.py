@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import orjson
-from django.db import transaction
 from django.utils import timezone
 
 from mastra_memory.content import redaction
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import json_text, routing, sql
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exporters import jsonl, markdown, spreadsheet
 from mastra_memory.exporters.output import WriteBytes
@@ -104,7 +103,7 @@ def fail_abandoned_jobs() -> None:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def delete_expired_jobs() -> int:
     """Delete exports that are old, and those that hold a conversation that was deleted since."""
     fail_abandoned_jobs()

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from mastra_memory.content.redaction import Mask, keep_text
-from mastra_memory.db import json_text
+from mastra_memory.db import json_text, routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, ReviewNote, ThreadChange
@@ -31,7 +30,7 @@ def count_notes_after(thread_id: str, note_id: int) -> int:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = None) -> ReviewNote:
     """Write a note. Raises `InvalidInput` for an empty one or for a message of another thread."""
     text = json_text.clean_text(text).strip()
@@ -47,7 +46,7 @@ def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = Non
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def delete_note(thread_id: str, note_id: int, *, by: Any) -> bool:
     """Delete a note of one's own; False when there is no such note."""
     note = ReviewNote.objects.filter(pk=note_id, thread_id=thread_id, author=by).first()

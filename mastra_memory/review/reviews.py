@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from mastra_memory.db import locking
+from mastra_memory.db import locking, routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import StaleData
 from mastra_memory.models import Review, Thread, ThreadChange
@@ -28,7 +27,7 @@ def get_review(thread_id: str) -> Review:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def update_reviews(
     thread_ids: Sequence[str], *, by: Any, version: int | None = None, **fields: Any
 ) -> int:

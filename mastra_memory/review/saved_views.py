@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from mastra_memory.db import json_text
+from mastra_memory.db import json_text, routing
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import DefaultView, SavedView
 
@@ -16,7 +15,7 @@ def list_views(user: Any) -> QuerySet[SavedView]:
     return SavedView.objects.filter(Q(owner=user) | Q(shared=True)).select_related("owner")
 
 
-@transaction.atomic
+@routing.atomic
 def save_view(
     user: Any, name: str, query: str, *, shared: bool = False, default: bool = False
 ) -> SavedView:

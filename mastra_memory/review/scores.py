@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
-from mastra_memory.db import sql
+from mastra_memory.db import routing, sql
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Criterion, Score, ThreadChange
@@ -54,7 +53,7 @@ def _compute_agreement(shares: list[float]) -> float | None:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> None:
     """Set one person's answers by criterion; an empty answer takes the score away.
 

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import transaction
-
-from mastra_memory.db import json_text, locking
+from mastra_memory.db import json_text, locking, routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.models import Tag, ThreadChange, ThreadTag
 from mastra_memory.review import history
@@ -19,7 +17,7 @@ def list_tags(thread_id: str) -> list[str]:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def add_tag(thread_ids: Sequence[str], name: str, *, by: Any) -> int:
     """Put a tag on threads, new or not; how many did not have it."""
     name = " ".join(json_text.clean_text(name).split())[:64]
@@ -39,7 +37,7 @@ def add_tag(thread_ids: Sequence[str], name: str, *, by: Any) -> int:
 
 
 @retry_conflicts
-@transaction.atomic
+@routing.atomic
 def remove_tag(thread_id: str, name: str, *, by: Any) -> None:
     """Take a tag off a thread; one that no thread carries any more stays in the list of tags."""
     gone, _kinds = ThreadTag.objects.filter(thread_id=thread_id, tag__name=name).delete()

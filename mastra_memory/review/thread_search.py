@@ -4,12 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import connection
 from django.db.models import F, Func, QuerySet, Value
 
 from mastra_memory import conf
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, Mask, keep_text, mask_beginning
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import json_text, routing, sql
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_search
 from mastra_memory.search import engine, queries, query, snippet
@@ -111,7 +110,7 @@ def _estimate_match_count(words: str) -> int:
     """How many messages the planner thinks hold the words; costs no look at them."""
     messages = queries.list_messages_with_words(words).order_by()
     statement, params = messages.values("pk").query.sql_with_params()
-    with connection.cursor() as cursor:
+    with routing.get_connection().cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}", params)
         plan = cursor.fetchone()[0]
     plan = json_text.loads(plan) if isinstance(plan, str) else plan

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import DataError, transaction
+from django.db import DataError
 
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import json_text, routing, sql
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.search import regex
 
@@ -187,7 +187,7 @@ class _FilterCompiler:
         if problem := regex.find_problem(asked):
             raise _invalid(path, problem)
         try:
-            with transaction.atomic():
+            with routing.atomic():
                 sql.fetch_one("SELECT '' ~ %s", [asked])
         except DataError:
             raise _invalid(path, "is no regular expression") from None

@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
-
 from mastra_memory import conf
-from mastra_memory.db import sql
+from mastra_memory.db import routing, sql
 from mastra_memory.embedding import embedder
 from mastra_memory.embedding.embedder import Vector
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
@@ -158,14 +156,14 @@ _OTHER_PLANS = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
 @contextmanager
 def _force_index_scan() -> Iterator[None]:
     """Settings for one scan, gone afterwards, also inside a transaction of the caller's."""
-    nested = connection.in_atomic_block
+    nested = routing.get_connection().in_atomic_block
     others = {f"enable_{plan}": "off" for plan in _OTHER_PLANS}
     scan = {
         "hnsw.iterative_scan": "relaxed_order",  # what is found is sorted again
         "hnsw.ef_search": str(EF_SEARCH),
         "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
     }
-    with transaction.atomic():
+    with routing.atomic():
         before = _read_settings(others) if nested else {}
         _set_local_settings({**others, **scan})
         yield

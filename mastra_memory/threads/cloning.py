@@ -5,11 +5,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
-
 from mastra_memory import conf, threads, working_memory
 from mastra_memory.content import limits
-from mastra_memory.db import json_text, sql, times
+from mastra_memory.db import json_text, routing, sql, times
 from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import Conflict, ThreadNotFound
 from mastra_memory.models import Scope, Thread
@@ -44,7 +42,7 @@ def clone_thread(
     Raises `ThreadNotFound` for the source, and `Conflict` when `clone_id` is taken.
     """
     clone_id = check_id(clone_id, "newThreadId") if clone_id else new_id()
-    with transaction.atomic():
+    with routing.atomic():
         source = _locked_source(source_id)
         owner = check_id(resource_id, "resourceId") if resource_id else source.resource_id
         _insert_thread(source, clone_id, owner, title)

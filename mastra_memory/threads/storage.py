@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from django.db import transaction
 from django.db.models import QuerySet
 
 from mastra_memory import working_memory
 from mastra_memory.content import limits
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import json_text, routing, sql
 from mastra_memory.db.identifiers import check_id, check_metadata_keys
 from mastra_memory.db.sql import NEXT_UPDATED_AT
 from mastra_memory.exceptions import AccessDenied, ConcurrentUpdate, Conflict, ThreadNotFound
@@ -126,7 +125,7 @@ def create_thread(
     resource_id = check_id(resource_id, "resourceId")
     title = limits.check_title(title)
     memory, kept = working_memory.pop_from_metadata(metadata)
-    with transaction.atomic():
+    with routing.atomic():
         made = sql.fetch_one(
             f"""INSERT INTO mastra_memory_thread AS t
                 (id, resource_id, title, title_source, metadata)
@@ -163,7 +162,7 @@ def save_thread(
     title = limits.check_title(title)
     memory, kept = working_memory.pop_from_metadata(metadata)
     new = [title, _source_of(title), _json_or_none(kept)]
-    with transaction.atomic():
+    with routing.atomic():
         saved = sql.execute(
             """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata)
             VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT DO NOTHING""",
@@ -209,7 +208,7 @@ def update_thread(
         named = [key for key in RESERVED_METADATA_KEYS if key in (metadata or {})]
         stay = [key for key in RESERVED_METADATA_KEYS if key not in named]
         params += [named if merge else stay, json_text.dumps(kept)]
-    with transaction.atomic():
+    with routing.atomic():
         found = sql.fetch_one(
             f"""UPDATE mastra_memory_thread SET {", ".join(changes)} WHERE id = %s
             RETURNING resource_id""",

@@ -4,11 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
-
 from mastra_memory import conf
 from mastra_memory.content import limits
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import json_text, routing, sql
 
 METADATA_KEY = "workingMemory"
 """The key of a thread's metadata under which thread-scoped working memory is shown."""
@@ -129,7 +127,7 @@ def update_locked(
     Nobody else can change the text meanwhile, so that nothing is lost however many do this at
     once. None from `decide` changes nothing. Returns the version that stands afterwards.
     """
-    with transaction.atomic():
+    with routing.atomic():
         row_id, version, content = _lock_row(place)
         wanted = decide(content)
         if wanted is None:

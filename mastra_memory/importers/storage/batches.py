@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from django.db import DataError, IntegrityError, OperationalError, transaction
+from django.db import DataError, IntegrityError, OperationalError
 
-from mastra_memory.db import locking, sql
+from mastra_memory.db import locking, routing, sql
 from mastra_memory.importers.records import (
     ImportedMessage,
     ImportedObservationalRecord,
@@ -40,7 +40,7 @@ def store_rows(rows: Sequence[ImportRow], *, update: bool) -> list[RowResult]:
 
 @locking.retry_conflicts
 def _store_in_transaction(rows: Sequence[ImportRow], update: bool) -> list[RowResult]:
-    with transaction.atomic():
+    with routing.atomic():
         return list(_store_by_kind(rows, update))
 
 

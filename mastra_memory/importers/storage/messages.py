@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import cast
 
-from django.db import connection
-
 from mastra_memory import conf, signals
 from mastra_memory.content import signal_types
-from mastra_memory.db import sql
+from mastra_memory.db import routing, sql
 from mastra_memory.importers.records import ImportedMessage
 from mastra_memory.importers.storage import queries
 from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadResources
@@ -44,11 +42,14 @@ def _has_thread(row: ImportRow, resources: ThreadResources) -> bool:
 
 
 def _copy_rows(rows: Sequence[ImportRow]) -> None:
-    with connection.cursor() as cursor:
+    with routing.get_connection().cursor() as cursor:
         cursor.execute(queries.CREATE_MESSAGE_TABLE)
         cursor.execute(queries.EMPTY_MESSAGE_TABLE)
         cursor.execute(queries.SET_WORK_MEMORY)
-        with connection.wrap_database_errors, cursor.copy(queries.COPY_MESSAGES) as copy:
+        with (
+            routing.get_connection().wrap_database_errors,
+            cursor.copy(queries.COPY_MESSAGES) as copy,
+        ):
             for place, row in enumerate(rows):
                 item = cast(ImportedMessage, row.item)
                 copy.write_row(

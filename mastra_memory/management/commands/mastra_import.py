@@ -10,9 +10,9 @@ from types import FrameType
 from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
 from tqdm import tqdm
 
+from mastra_memory.db import routing
 from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
@@ -84,7 +84,7 @@ class Command(BaseCommand):
         loader = Loader(
             report,
             batch=options["batch"],
-            workers=1 if connection.in_atomic_block else DEFAULT_WORKERS,
+            workers=1 if routing.get_connection().in_atomic_block else DEFAULT_WORKERS,
             update=options["update"],
             dry_run=options["dry_run"],
             before_store=UserIdWarning(self._warn).check_rows if source.keeps_ids else None,
