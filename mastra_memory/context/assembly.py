@@ -1,4 +1,4 @@
-"""What goes in front of a model: blocks in a fixed order, without doubles, fenced and counted."""
+"""Put the blocks of a context together."""
 
 from collections.abc import Sequence
 
@@ -20,64 +20,88 @@ def build_context(
     resource_id: str | None = None,
     new_messages: Sequence[StoredMessage] = (),
 ) -> Context:
-    """Put a context together.
+    """Return the context of a turn.
 
-    Of the messages recalled by meaning, those of this thread join the history, the others become
-    a block of text. A message that is there twice is shown once, a new one among the new ones.
-    The thread need not exist yet. Raises `AccessDenied` for a thread of another resource.
+    Recalled messages of this thread join the history. Those of other threads become a block of
+    text. A message that would occur twice occurs once, a new one in the block of new messages.
+
+    Args:
+        options: The agent's options.
+        thread_id: The thread, which need not exist yet.
+        resource_id: The owner of the thread.
+        new_messages: Messages that are not stored yet. The last one of the user is the query for
+            semantic recall.
+
+    Raises:
+        AccessDenied: The thread belongs to another resource.
     """
-    head = ThreadState.read(options, thread_id, resource_id)
-    record = _record(options, head)
+    thread = ThreadState.read(options, thread_id, resource_id)
+    record = _find_record(options, thread)
     new_ids = [message.id for message in new_messages]
-    history = thread_history.read_history(options, head, record, new_ids)
-    known = {message.id for message in history} | set(new_ids)
-    recalled = thread_history.recall_messages(options, head, get_search_query(new_messages))
-    found = [message for message in recalled if message.id not in known]
-    own = [message for message in found if message.thread_id == head.thread_id]
-    others = [message for message in found if message.thread_id != head.thread_id]
-    shown = sorted([*own, *history], key=lambda message: message.sort_key)
+    history = thread_history.read_history(options, thread, record, new_ids)
+    included_ids = {message.id for message in history} | set(new_ids)
+    recalled = [
+        message
+        for message in thread_history.recall_messages(
+            options, thread, get_search_query(new_messages)
+        )
+        if message.id not in included_ids
+    ]
+    same_thread = [message for message in recalled if message.thread_id == thread.thread_id]
+    other_threads = [message for message in recalled if message.thread_id != thread.thread_id]
+    history = sorted([*same_thread, *history], key=lambda message: message.sort_key)
     log = record.active_observations if record else ""
     blocks = [
-        _text_block("working_memory", _working_memory(options, head)),
-        _text_block("observations", rendering.render_observations(log, head.observed)),
-        _text_block("remembered", rendering.render_other_conversations(others)),
-        _message_block("history", thread_history.merge_tool_calls(options, shown, new_messages)),
-        _message_block("new", new_messages),
+        _build_text_block("working_memory", _render_working_memory(options, thread)),
+        _build_text_block(
+            "observations", rendering.render_observations(log, thread.observer_metadata)
+        ),
+        _build_text_block("remembered", rendering.render_other_conversations(other_threads)),
+        _build_message_block(
+            "history", thread_history.merge_tool_calls(options, history, new_messages)
+        ),
+        _build_message_block("new", new_messages),
     ]
     return Context(
-        thread_id=head.thread_id,
-        resource_id=head.resource_id,
+        thread_id=thread.thread_id,
+        resource_id=thread.resource_id,
         blocks=tuple(block for block in blocks if block is not None),
         record=record,
     )
 
 
-def _record(options: MemoryOptions, head: ThreadState) -> ObservationalRecord | None:
+def _find_record(options: MemoryOptions, thread: ThreadState) -> ObservationalRecord | None:
     if options.observational_memory is None:
         return None
     scope = options.observational_memory.scope
-    return generations.find_head(scope, thread_id=head.thread_id, resource_id=head.resource_id)
+    return generations.find_head(scope, thread_id=thread.thread_id, resource_id=thread.resource_id)
 
 
-def _working_memory(options: MemoryOptions, head: ThreadState) -> str:
+def _render_working_memory(options: MemoryOptions, thread: ThreadState) -> str:
     if not options.working_memory.enabled:
         return ""
     return working_memory.build_system_text(
-        options.working_memory, head.working_memory, read_only=options.read_only
+        options.working_memory, thread.working_memory, read_only=options.read_only
     )
 
 
-def _text_block(kind: BlockKind, text: str) -> Block | None:
-    return Block(kind, text=text, tokens=tokens.get_token_counter().text(text)) if text else None
+def _build_text_block(kind: BlockKind, text: str) -> Block | None:
+    if not text:
+        return None
+    return Block(kind, text=text, tokens=tokens.get_token_counter().text(text))
 
 
-def _message_block(kind: BlockKind, messages: Sequence[StoredMessage]) -> Block | None:
-    used = tokens.get_token_counter()
-    counts = [used.message(message.role, message.content) for message in messages]
-    return Block(kind, messages=tuple(messages), tokens=sum(counts)) if messages else None
+def _build_message_block(kind: BlockKind, messages: Sequence[StoredMessage]) -> Block | None:
+    if not messages:
+        return None
+    counter = tokens.get_token_counter()
+    counts = [counter.message(message.role, message.content) for message in messages]
+    return Block(kind, messages=tuple(messages), tokens=sum(counts))
 
 
 def get_search_query(new_messages: Sequence[StoredMessage]) -> str:
-    """What is searched for: the text of the last message of a user."""
-    said = [message for message in new_messages if message.role == "user"]
-    return message_text.get_text(said[-1].content).strip() if said else ""
+    """Return the text of the last message of the user, the query for semantic recall."""
+    for message in reversed(new_messages):
+        if message.role == "user":
+            return message_text.get_text(message.content).strip()
+    return ""

@@ -1,7 +1,8 @@
-"""An observation log as an agent reads it: slim, and with how long ago things were.
+"""Format stored observations for the model that answers.
 
-What is stored stays as it is; a log is written for whoever observes next, and read by whoever
-answers today.
+The Observer's log has marks that only the Observer needs, and dates. The marks are removed, and
+each date gets its distance from today, because models calculate with dates unreliably. The stored
+log does not change.
 """
 
 import re
@@ -9,10 +10,13 @@ from collections.abc import Iterator
 from datetime import date
 
 _BOUNDARY = re.compile(r"\n*^--- message boundary \([^)\n]*\) ---$\n*", re.MULTILINE)
-_GROUP = re.compile(r"</?observation-group\b[^>\n]*>\n?", re.IGNORECASE)
-_SLIMMER = (
+_GROUP_TAG = re.compile(r"</?observation-group\b[^>\n]*>\n?", re.IGNORECASE)
+_REPLACEMENTS = (
+    # The number of an observation at the beginning of a line: [O12].
     (re.compile(r"^([ \t]*(?:[*-] )?)\[O\d+\][ \t]*", re.MULTILINE), r"\1"),
+    # Marks of medium and low importance.
     (re.compile(r"[🟡🟢][ \t]*"), ""),
+    # Tags in brackets, but neither links nor "[3 items collapsed]".
     (re.compile(r"\[(?!\d+ items collapsed)[^\[\]\n]*\](?!\()"), ""),
     (re.compile(r"[ \t]*->[ \t]*"), " "),
     (re.compile(r"[ \t]{2,}"), " "),
@@ -28,13 +32,18 @@ _MONTHS = {
     )
 }
 _MONTH = r"(?P<month>[A-Za-z]{3,9})\.?"
+# "Date: May 15, 2025", a line of its own.
 _HEADING = re.compile(rf"^Date: {_MONTH} (?P<day>\d{{1,2}}), (?P<year>\d{{4}})[ \t]*$")
-_NOTE = re.compile(r"\((?P<kind>meaning|estimated) (?P<said>[^()\n]*\d{4})\)")
+# "(meaning May 30, 2025)" or "(estimated mid July 2025)", within a line.
+_NOTE = re.compile(r"\((?P<kind>meaning|estimated) (?P<date>[^()\n]*\d{4})\)")
+# The dates in notes: "May 30, 2025", "May 30-31, 2025", "mid July 2025", "June to July 2025".
 _DAY = re.compile(rf"{_MONTH} (?P<day>\d{{1,2}})(?:-\d{{1,2}})?, (?P<year>\d{{4}})")
-_PART = re.compile(rf"(?:(?P<part>early|mid|late)[ -])?{_MONTH} (?P<year>\d{{4}})", re.IGNORECASE)
+_PART_OF_MONTH = re.compile(
+    rf"(?:(?P<part>early|mid|late)[ -])?{_MONTH} (?P<year>\d{{4}})", re.IGNORECASE
+)
 _SPAN = re.compile(rf"[A-Za-z]+ to (?:early )?{_MONTH} (?P<year>\d{{4}})", re.IGNORECASE)
 _DAY_OF_PART = {"early": 7, "mid": 15, "late": 23}
-_INTENT = re.compile(
+_INTENTION = re.compile(
     r"\b(?:will|plans?(?: on| to)?|planning to|looking forward to|going to|intends? to|wants? to"
     r"|needs? to|about to)\b",
     re.IGNORECASE,
@@ -42,78 +51,81 @@ _INTENT = re.compile(
 
 
 def format_observations(log: str, today: date) -> str:
-    """The log without marks that are for the Observer, its dates told relative to `today`."""
-    text = _GROUP.sub("", _BOUNDARY.sub("\n\n", log))
-    for pattern, instead in _SLIMMER:
-        text = pattern.sub(instead, text)
-    told = "\n".join(_with_times(text.strip().split("\n"), today))
-    return re.sub(r"\n{3,}", "\n\n", told).strip()
+    """Return the log without the Observer's marks, and with dates relative to `today`."""
+    text = _GROUP_TAG.sub("", _BOUNDARY.sub("\n\n", log))
+    for pattern, replacement in _REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    text = "\n".join(_add_relative_dates(text.strip().split("\n"), today))
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def _with_times(lines: list[str], today: date) -> Iterator[str]:
-    before: date | None = None
+def _add_relative_dates(lines: list[str], today: date) -> Iterator[str]:
+    """Add distances to headings and notes, and a line for each gap of more than a day."""
+    previous: date | None = None
     for line in lines:
-        found = _HEADING.match(line)
-        day = _date(found, int(found["day"])) if found else None
+        heading = _HEADING.match(line)
+        day = _make_date(heading, int(heading["day"])) if heading else None
         if day is None:
-            yield _NOTE.sub(lambda note: _dated(note, today), line)
+            yield _NOTE.sub(lambda note: _format_note(note, today), line)
             continue
-        if before is not None and (gap := (day - before).days) > 1:
-            yield from ("", f"[{_gap(gap)}]", "")
+        if previous is not None and (gap := (day - previous).days) > 1:
+            yield from ("", f"[{_format_gap(gap)}]", "")
         yield f"{line.rstrip()} ({format_relative_days((today - day).days)})"
-        before = day
+        previous = day
 
 
-def _dated(note: re.Match[str], today: date) -> str:
-    day = _read(note["said"])
+def _format_note(note: re.Match[str], today: date) -> str:
+    day = _parse_date(note["date"])
     if day is None:
         return note[0]
-    told = f"{note['said']} - {format_relative_days((today - day).days)}"
-    line = note.string[: note.start()]
-    if day < today and _INTENT.search(line):
-        told += ", likely already happened"
-    return f"({note['kind']} {told})"
+    text = f"{note['date']} - {format_relative_days((today - day).days)}"
+    line_before = note.string[: note.start()]
+    if day < today and _INTENTION.search(line_before):
+        text += ", likely already happened"
+    return f"({note['kind']} {text})"
 
 
-def _read(said: str) -> date | None:
-    if found := _DAY.fullmatch(said):
-        return _date(found, int(found["day"]))
-    if found := _SPAN.fullmatch(said):
-        return _date(found, 1)
-    if found := _PART.fullmatch(said):
-        return _date(found, _DAY_OF_PART[found["part"].lower()]) if found["part"] else None
+def _parse_date(text: str) -> date | None:
+    """Return the day of a note; of a span the first day of its end, of a month no day."""
+    if match := _DAY.fullmatch(text):
+        return _make_date(match, int(match["day"]))
+    if match := _SPAN.fullmatch(text):
+        return _make_date(match, 1)
+    if match := _PART_OF_MONTH.fullmatch(text):
+        return _make_date(match, _DAY_OF_PART[match["part"].lower()]) if match["part"] else None
     return None
 
 
-def _date(found: re.Match[str], day: int) -> date | None:
-    name = found["month"].lower()
-    months = [number for full, number in _MONTHS.items() if full.startswith(name)]
+def _make_date(match: re.Match[str], day: int) -> date | None:
+    """Return the date, or None if it is invalid. Months may be abbreviated."""
+    name = match["month"].lower()
+    months = [number for full_name, number in _MONTHS.items() if full_name.startswith(name)]
     try:
-        return date(int(found["year"]), months[0], day) if months else None
+        return date(int(match["year"]), months[0], day) if months else None
     except ValueError:
         return None
 
 
 def format_relative_days(days: int) -> str:
-    """How long ago so many days are; negative ones are ahead."""
+    """Return how long ago a day was, like `3 weeks ago`. Negative numbers are in the future."""
     if days in (0, 1, -1):
         return {0: "today", 1: "yesterday", -1: "tomorrow"}[days]
-    told = _amount(abs(days))
-    return f"{told} ago" if days > 0 else f"in {told}"
+    amount = _format_amount(abs(days))
+    return f"{amount} ago" if days > 0 else f"in {amount}"
 
 
-def _amount(days: int) -> str:
+def _format_amount(days: int) -> str:
     for limit, size, unit in ((7, 1, "day"), (30, 7, "week"), (365, 30, "month")):
         if days < limit:
-            return _counted(days // size, unit)
-    return _counted(days // 365, "year")
+            return _pluralize(days // size, unit)
+    return _pluralize(days // 365, "year")
 
 
-def _gap(days: int) -> str:
-    if days >= 30:
-        return f"{_counted(days // 30, 'month')} later"
-    return f"{_amount(days)} later"
+def _format_gap(days: int) -> str:
+    # Gaps are never counted in years: "13 months later".
+    amount = _pluralize(days // 30, "month") if days >= 30 else _format_amount(days)
+    return f"{amount} later"
 
 
-def _counted(number: int, unit: str) -> str:
+def _pluralize(number: int, unit: str) -> str:
     return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

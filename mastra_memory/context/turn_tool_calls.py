@@ -1,4 +1,8 @@
-"""Tool calls across messages: a result goes to its call, and what was known stays known."""
+"""Match the tool calls of a turn with the calls that the thread has already.
+
+Agent libraries send the same call several times: while it is streamed, complete, and with its
+result, which may come in a message of its own. One call should be one part of one message.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,120 +14,136 @@ from mastra_memory.db import locking
 from mastra_memory.recall import recent
 
 MAX_LOOKBACK_MESSAGES = 40
-"""A result belongs to a call that is among the last so many messages."""
+"""The call of a result is looked for among this many of the last messages."""
 
 
 def reconcile_tool_calls(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
-    """The rows to save instead of these, given what the thread holds.
+    """Return the rows to save instead of `rows`, which may include earlier messages.
 
-    A call that is sent again keeps its arguments and never goes back to an earlier state; calls
-    that were cut off while they came in are left out. A result goes into the part of its call
-    where nothing stands between the two, so that the conversation reads the same; else it
-    stays a message, with the arguments of its call. The thread is locked meanwhile.
+    A call that is sent again keeps its arguments and does not return to an earlier state. Calls
+    that were interrupted while they were streamed are left out. A result moves into the part of
+    its call if there is no message of another role between the two; otherwise it stays in a
+    message of its own and gets the arguments of its call. The thread is locked until the end of
+    the transaction if any row has a tool call.
     """
-    normal = [_normal(row) for row in rows]
-    if not any(True for row in normal for _ in tool_calls.iter_invocations(row["content"])):
-        return [row for row in normal if _says_something(row)]
+    normalized = [_normalize(row) for row in rows]
+    if not any(True for row in normalized for _ in tool_calls.iter_invocations(row["content"])):
+        return [row for row in normalized if _has_content(row)]
     locking.lock_threads([thread_id])
-    stored = {one.id: one for one in messages.get_messages([row["id"] for row in normal])}
-    normal = [
-        {**row, "content": tool_calls.merge_stored_calls(stored[row["id"]].content, row["content"])}
+    stored = {
+        message.id: message for message in messages.get_messages([row["id"] for row in normalized])
+    }
+    normalized = [
+        _replace_content(
+            row, tool_calls.merge_stored_calls(stored[row["id"]].content, row["content"])
+        )
         if row["id"] in stored
         else row
-        for row in normal
+        for row in normalized
     ]
-    return _folded(_tail(thread_id, normal), normal)
+    return _move_results(_read_earlier_rows(thread_id, normalized), normalized)
 
 
-def _normal(row: MessageRow) -> MessageRow:
+def _normalize(row: MessageRow) -> MessageRow:
     content = normalization.normalize_content(row)
-    kept = [
+    parts = [
         part
         for part in content["parts"]
         if (part.get("toolInvocation") or {}).get("state") != "partial-call"
     ]
-    return {**row, "content": {**content, "parts": kept}}
+    return {**row, "content": {**content, "parts": parts}}
 
 
-def _says_something(row: MessageRow) -> bool:
+def _has_content(row: MessageRow) -> bool:
     return bool(row["content"]["parts"] or row["content"].get("content"))
 
 
-def _tail(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
-    """The messages before these that hold calls whose results they may bring, oldest first."""
+def _read_earlier_rows(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
+    """Return the messages that may hold the calls of results in `rows`, oldest first."""
     if not any(tool_calls.get_lone_result_ids(row["role"], row["content"]) for row in rows):
         return []
-    ids = [row["id"] for row in rows]
-    found = recent.list_newest(thread_id, MAX_LOOKBACK_MESSAGES, without=ids)
-    return [build_row(one, one.thread_id, one.resource_id, one.role) for one in reversed(found)]
+    newest = recent.list_newest(
+        thread_id, MAX_LOOKBACK_MESSAGES, without=[row["id"] for row in rows]
+    )
+    return [
+        build_row(message, message.thread_id, message.resource_id, message.role)
+        for message in reversed(newest)
+    ]
 
 
-def _folded(tail: Sequence[MessageRow], rows: Sequence[MessageRow]) -> list[MessageRow]:
-    """Put each result where it belongs; give back what has changed of the tail, and the rows."""
-    whole = [*tail, *(_with_content(row, row["content"]) for row in rows)]
+def _move_results(earlier: Sequence[MessageRow], rows: Sequence[MessageRow]) -> list[MessageRow]:
+    """Move each result into its call. Return the earlier rows that changed, and the new rows."""
+    all_rows = [*earlier, *rows]
     changed: set[int] = set()
-    for place in range(len(tail), len(whole)):
-        role, content = whole[place]["role"], whole[place]["content"]
+    for index in range(len(earlier), len(all_rows)):
+        role, content = all_rows[index]["role"], all_rows[index]["content"]
         if not tool_calls.get_lone_result_ids(role, content):
             continue
-        home = _home(whole, place)
-        if home is None:
-            whole[place] = _with_content(whole[place], _with_arguments(whole[:place], content))
+        call_index = _find_call(all_rows, index)
+        if call_index is None:
+            all_rows[index] = _replace_content(
+                all_rows[index], _add_arguments(all_rows[:index], content)
+            )
             continue
-        pair = tool_calls.fold_tool_calls([whole[home]["content"], content])
-        whole[home] = _with_content(whole[home], pair[0])
-        left = pair[1] and _with_arguments(whole[:place], pair[1])
-        whole[place] = _with_content(whole[place], left)
-        changed.add(home)
-    wanted = [whole[place] for place in range(len(whole)) if place in changed or place >= len(tail)]
-    return [row for row in wanted if row["content"] is not None and _says_something(row)]
+        folded, rest = tool_calls.fold_tool_calls([all_rows[call_index]["content"], content])
+        all_rows[call_index] = _replace_content(all_rows[call_index], folded)
+        rest = rest and _add_arguments(all_rows[:index], rest)
+        all_rows[index] = _replace_content(all_rows[index], rest)
+        changed.add(call_index)
+    return [
+        row
+        for index, row in enumerate(all_rows)
+        if (index in changed or index >= len(earlier))
+        and row["content"] is not None
+        and _has_content(row)
+    ]
 
 
-def _with_content(row: MessageRow, content: Any) -> MessageRow:
+def _replace_content(row: MessageRow, content: Any) -> MessageRow:
     return {**row, "content": content}
 
 
-def _home(rows: Sequence[MessageRow], place: int) -> int | None:
-    """Where the open call of a result is, if nothing stands between; joined results are gone."""
-    results = tool_calls.get_lone_result_ids(rows[place]["role"], rows[place]["content"])
-    for earlier in range(place - 1, -1, -1):
+def _find_call(rows: Sequence[MessageRow], index: int) -> int | None:
+    """Return the index of the row with the open call of the results at `index`, or None.
+
+    Only the nearest row before it counts, and only if it is the assistant's. Rows without content
+    are results that were moved before.
+    """
+    results = tool_calls.get_lone_result_ids(rows[index]["role"], rows[index]["content"])
+    for earlier in range(index - 1, -1, -1):
         content = rows[earlier]["content"]
         if content is None:
             continue
         if rows[earlier]["role"] != "assistant":
             return None
-        waiting = {
-            str(call.get("toolCallId"))
-            for _, call in tool_calls.iter_invocations(content)
-            if tool_calls.get_state_rank(call) < tool_calls.FINISHED_RANK
-        }
-        return earlier if results & waiting else None
+        return earlier if results & tool_calls.get_open_ids(content) else None
     return None
 
 
-def _with_arguments(
-    before: Sequence[MessageRow], content: normalization.Content
+def _add_arguments(
+    rows_before: Sequence[MessageRow], content: normalization.Content
 ) -> normalization.Content:
-    """A lone result with name and arguments of its call, where that is among the rows before."""
-    known = _calls_by_id(before)
-    changed = {"parts": [_filled(part, known) for part in content["parts"]]}
-    return {**content, **changed}
+    """Return results with the names and arguments of their calls, as far as those are known."""
+    calls = _get_calls_by_id(rows_before)
+    return {**content, "parts": [_fill_result(part, calls) for part in content["parts"]]}
 
 
-def _calls_by_id(rows: Sequence[MessageRow]) -> dict[str, dict[str, Any]]:
-    """The calls that these messages hold, by id, the last of each."""
-    found = (row["content"] for row in rows if row["content"] is not None)
+def _get_calls_by_id(rows: Sequence[MessageRow]) -> dict[str, dict[str, Any]]:
+    """Return the calls of the rows by id; of calls with the same id, the last one."""
     return {
         str(call.get("toolCallId")): call
-        for content in found
-        for _, call in tool_calls.iter_invocations(content)
+        for row in rows
+        if row["content"] is not None
+        for _, call in tool_calls.iter_invocations(row["content"])
     }
 
 
-def _filled(part: dict[str, Any], known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _fill_result(part: dict[str, Any], calls: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     result = part.get("toolInvocation")
-    call = known.get(str(result.get("toolCallId"))) if isinstance(result, dict) else None
-    if call is None or not isinstance(result, dict):
+    if not isinstance(result, dict):
         return part
-    kept = {key: call[key] for key in ("toolName", "args") if call.get(key) and not result.get(key)}
-    return {**part, "toolInvocation": {**result, **kept}} if kept else part
+    call = calls.get(str(result.get("toolCallId")), {})
+    missing = {
+        key: call[key] for key in ("toolName", "args") if call.get(key) and not result.get(key)
+    }
+    return {**part, "toolInvocation": {**result, **missing}} if missing else part

@@ -1,0 +1,33 @@
+"""SQL statements for the context of a turn."""
+
+from mastra_memory.db import json_text, sql
+from mastra_memory.models import Scope
+from mastra_memory.recall import recent
+
+_WORKING_MEMORY_JOINS = {
+    Scope.THREAD: "w.thread_id = t.id",
+    Scope.RESOURCE: "w.resource_id = coalesce(t.resource_id, g.resource) AND w.thread_id IS NULL",
+}
+
+
+def select_thread_state(
+    thread_id: str, resource_id: str | None, *, working_memory_scope: str
+) -> sql.SqlRow:
+    """Return the thread's owner, token limit cursor, working memory and Observer metadata.
+
+    All four are None for a thread that does not exist, except that the working memory of
+    `resource_id` is found without the thread.
+    """
+    # SQL, because the ORM has no outer join from given values: one statement then answers for
+    # existing and for missing threads, and every turn of every agent starts with it.
+    row = sql.fetch_one(
+        f"""SELECT t.resource_id, (t.metadata -> '{recent.CURSOR_KEY}')::text, w.content,
+            (t.metadata #> '{{mastra,om}}')::text
+        FROM (SELECT %s::text AS id, %s::text AS resource) g
+        LEFT JOIN mastra_memory_thread t ON t.id = g.id
+        LEFT JOIN mastra_memory_workingmemory w
+            ON {_WORKING_MEMORY_JOINS[Scope(working_memory_scope)]}""",  # noqa: S608 - constants
+        [json_text.clean_text(thread_id), resource_id and json_text.clean_text(resource_id)],
+    )
+    assert row is not None
+    return row
