@@ -164,7 +164,7 @@ def test_tasks__have_a_limit(
     session: None, memory_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_settings(STATEMENT_TIMEOUT_TASKS=0.05)
-    monkeypatch.setattr("mastra_memory.review.exports.run", lambda job_id: wait(5))
+    monkeypatch.setattr("mastra_memory.review.exports.run_export", lambda job_id: wait(5))
     with pytest.raises(OperationalError):
         tasks.make_export(1)
     assert value() == "0"
