@@ -1,21 +1,25 @@
-"""Validate and store messages."""
+"""Validate and store messages.
 
+A batch takes one way: `validate_messages` checks it, `save_messages` stores it. `Memory` then
+queues what follows.
+"""
+
+from mastra_memory.messages.queries import MESSAGE_COLUMNS
 from mastra_memory.messages.storage import (
-    MESSAGE_COLUMNS,
     delete_messages,
     get_messages,
     parse_message_ids,
     save_messages,
-    update_messages,
-    validate_messages,
 )
+from mastra_memory.messages.updates import update_messages
+from mastra_memory.messages.validation import validate_messages
 
 __all__ = [
-    "validate_messages",
     "MESSAGE_COLUMNS",
     "delete_messages",
     "get_messages",
     "parse_message_ids",
     "save_messages",
     "update_messages",
+    "validate_messages",
 ]

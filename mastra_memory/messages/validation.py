@@ -1,4 +1,9 @@
-"""Drafts: what a message must be before it is stored."""
+"""Check messages and bring them into the form in which they are stored.
+
+A batch passes these steps once, in this order: its owners are checked; the content of each message
+is parsed into format 2 (`content.normalization`); its size is checked; traces of working memory are
+removed; what the database searches and sorts by is computed. Nothing is written here.
+"""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,56 +20,67 @@ ROLES = tuple(Message.Role.values)
 
 
 class ValidMessage(NamedTuple):
-    """A message checked and ready to be stored."""
+    """A message that was checked and is ready to be stored."""
 
     position: int
-    """Its place in the batch as it was given."""
+    """Its index in the batch, for error messages."""
     id: str
     thread_id: str
     resource_id: str
     role: str
     type: str
     signal: str
+    """The signal type; see `content.signal_types`."""
     content_json: str
     text: str
+    """The plain text of the content, which is searched and embedded."""
     created_at: datetime | None
-    """None: the moment of saving."""
+    """None means the time of saving."""
 
 
 def validate_messages(messages: Sequence[Any], *, strip: bool = True) -> list[ValidMessage]:
-    """Check a batch and bring it into the stored form.
+    """Check a batch and return the messages to store.
 
-    System messages, transient signals, and what is empty once working-memory traces are taken
-    out (`strip`) are left out; of an id given twice the last one stays, in the first one's place.
-    Raises `InvalidInput` naming the index and field of the first fault.
+    System messages, transient signals and empty messages are left out. Of several messages with
+    the same id the last one is stored, in the position of the first.
+
+    Args:
+        messages: Objects with Mastra's names: `id`, `threadId`, `resourceId`, `role`, `type`,
+            `content`, `createdAt`.
+        strip: Remove tags and tool calls of working memory from the content first.
+
+    Raises:
+        InvalidInput: It names the index and the field of the first error.
     """
     limits.check_count(messages, conf.app_settings().MAX_MESSAGES_PER_SAVE, "messages")
     _check_owners(messages)
-    drafts: dict[str, ValidMessage] = {}
+    valid_messages: dict[str, ValidMessage] = {}
     for index, message in enumerate(messages):
         try:
-            draft = validate_message(index, message, strip=strip)
+            valid_message = validate_message(index, message, strip=strip)
         except InvalidInput as error:
             issues = [Issue(f"messages.{index}.{i.field}", i.message) for i in error.issues]
             raise InvalidInput(f"messages.{index}: {error}", issues) from None
-        if draft is not None:
-            drafts[draft.id] = draft
-    return list(drafts.values())
+        if valid_message is not None:
+            valid_messages[valid_message.id] = valid_message
+    return list(valid_messages.values())
 
 
 def _check_owners(messages: Sequence[Any]) -> None:
-    faulty = [
+    """Raise `InvalidInput` unless every message names its thread and the thread's resource."""
+    invalid = [
         index
         for index, message in enumerate(messages)
         if not isinstance(message, Mapping)
         or not message.get("threadId")
         or not message.get("resourceId")
     ]
-    if faulty:
+    if invalid:
+        # Mastra's wording: clients compare it.
         raise InvalidInput(
             "All messages must have threadId and resourceId fields. "
-            f"Found {len(faulty)} invalid message(s).",
-            (Issue(f"messages.{index}", "needs threadId and resourceId") for index in faulty),
+            f"Found {len(invalid)} invalid message(s).",
+            (Issue(f"messages.{index}", "needs threadId and resourceId") for index in invalid),
         )
     owners: dict[Any, Any] = {}
     for index, message in enumerate(messages):
@@ -76,10 +92,13 @@ def _check_owners(messages: Sequence[Any]) -> None:
             )
 
 
-def validate_message(index: int, message: Mapping[str, Any], *, strip: bool) -> ValidMessage | None:
-    """One checked message, None for one that is not stored. Raises `InvalidInput`.
+def validate_message(
+    position: int, message: Mapping[str, Any], *, strip: bool
+) -> ValidMessage | None:
+    """Check one message and return it, or None if it is not stored.
 
-    `index` is its place in a batch; with `strip`, traces of working memory are taken out.
+    Raises:
+        InvalidInput: It names the field.
     """
     role = message.get("role")
     if role == "system":
@@ -87,59 +106,71 @@ def validate_message(index: int, message: Mapping[str, Any], *, strip: bool) -> 
     if role not in ROLES:
         reason = f"must be one of {', '.join(ROLES)}"
         raise InvalidInput(f"role {reason}", [Issue("role", reason)])
-    whole = normalization.normalize_content(message)
-    limits.check_parts(whole)
-    content: normalization.Content | None = whole
-    content_json = json_text.dumps(content)
-    limits.check_size(content_json, conf.app_settings().MAX_MESSAGE_BYTES, "content")
-    if content and strip and normalization.may_contain_working_memory(content_json):
-        content = normalization.strip_working_memory(content)
-        content_json = json_text.dumps(content)
+    content, content_json = _read_content(message, strip=strip)
     if content is None or not (content["parts"] or content.get("content")):
         return None
     if signal_types.is_transient_signal(role, content):
         return None
     return ValidMessage(
-        position=index,
+        position=position,
         id=identifiers.check_id(message["id"], "id") if message.get("id") else str(uuid.uuid4()),
         thread_id=identifiers.check_id(message["threadId"], "threadId"),
         resource_id=identifiers.check_id(message["resourceId"], "resourceId"),
         role=role,
-        type=_type_of(message),
+        type=_read_type(message),
         signal=signal_types.get_signal_type(role, content),
         content_json=content_json,
         text=json_text.clean_text(message_text.get_text(content)),
-        created_at=_moment_of(message),
+        created_at=_read_created_at(message),
     )
 
 
-def _type_of(message: Mapping[str, Any]) -> str:
-    """What the message calls itself, if its content came as it is stored; else the usual type."""
-    given = message.get("type") or "v2"
-    if given == "v2":
-        return given
-    if not isinstance(given, str):
+def _read_content(
+    message: Mapping[str, Any], *, strip: bool
+) -> tuple[normalization.Content | None, str]:
+    """Return the content in format 2 and as JSON text; None if stripping left nothing."""
+    content: normalization.Content | None = normalization.normalize_content(message)
+    limits.check_parts(content or {})
+    content_json = json_text.dumps(content)
+    limits.check_size(content_json, conf.app_settings().MAX_MESSAGE_BYTES, "content")
+    if content and strip and normalization.may_contain_working_memory(content_json):
+        content = normalization.strip_working_memory(content)
+        content_json = json_text.dumps(content)
+    return content, content_json
+
+
+def _read_type(message: Mapping[str, Any]) -> str:
+    """Return the type of the message.
+
+    Mastra keeps another type than `v2` only if the content was sent in the stored form.
+    """
+    message_type = message.get("type") or "v2"
+    if message_type == "v2":
+        return message_type
+    if not isinstance(message_type, str):
         raise InvalidInput("type must be text", [Issue("type", "must be text")])
-    limits.check_size(given, identifiers.MAX_ID_BYTES, "type")
-    return json_text.clean_text(given) if isinstance(message.get("content"), Mapping) else "v2"
+    limits.check_size(message_type, identifiers.MAX_ID_BYTES, "type")
+    is_stored_form = isinstance(message.get("content"), Mapping)
+    return json_text.clean_text(message_type) if is_stored_form else "v2"
 
 
-def _moment_of(message: Mapping[str, Any]) -> datetime | None:
-    given = message.get("createdAt")
-    if given is None or given == "":
+def _read_created_at(message: Mapping[str, Any]) -> datetime | None:
+    created_at = message.get("createdAt")
+    if created_at is None or created_at == "":
         return None
     try:
-        return times.parse_time(given)
+        return times.parse_time(created_at)
     except ValueError as error:
         reason = f"cannot be read: {error}"
         raise InvalidInput(f"createdAt {reason}", [Issue("createdAt", reason)]) from None
 
 
-def to_columns(drafts: Sequence[ValidMessage]) -> list[sql.TextArray]:
-    """The batch as one list for each field but the place, in their order; `""` is no moment.
+def to_columns(messages: Sequence[ValidMessage]) -> list[sql.TextArray]:
+    """Return one array for each field but the position, for `unnest`.
 
-    Sent as arrays in the binary form: the database reads them in half the time of one document.
+    A message without a time has an empty text. Arrays in the binary format are read by the
+    database in half the time that one JSON document takes.
     """
-    *texts, moments = zip(*[draft[1:] for draft in drafts], strict=True)
-    told = [moment.isoformat() if moment else "" for moment in moments]
-    return [*map(sql.TextArray, texts), sql.TextArray(told)]
+    *columns, created_at = zip(*[message[1:] for message in messages], strict=True)
+    times_as_text = [moment.isoformat() if moment else "" for moment in created_at]
+    return [*map(sql.TextArray, columns), sql.TextArray(times_as_text)]

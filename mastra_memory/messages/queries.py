@@ -1,0 +1,80 @@
+"""SQL statements that read, store, change and delete messages."""
+
+from mastra_memory.db import sql
+from mastra_memory.embedding.queue import EMBEDDABLE
+
+MESSAGE_COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
+    {sql.format_time("m.created_at")} AS created, m.sequence, m.signal"""
+"""The columns of a `StoredMessage`, in its order. JSON and times stay text: they are passed on to
+clients unparsed."""
+
+# SQL and not the ORM, because one statement has to lock, check and upsert a batch of any size.
+# `locked` locks the threads in the order of their ids (see db.locking), those too that replaced
+# messages are moved from. A message that was moved to another thread after `locked` looked it up
+# does not match the WHERE of the upsert and is not stored. The last SELECT then calls
+# mastra_memory_refuse(), which raises an error, so that a part of a batch is never stored.
+# Sequences are drawn in the order of the batch, but rows are inserted in the order of their ids:
+# two transactions that insert the same new ids wait for each other too.
+STORE_MESSAGES = f"""WITH locked AS MATERIALIZED (
+    SELECT id FROM mastra_memory_thread
+    WHERE id = ANY (ARRAY(SELECT unnest(%b::text[]) UNION
+        SELECT thread_id FROM mastra_memory_message WHERE id = ANY(%b::text[])))
+    ORDER BY id FOR NO KEY UPDATE),
+touched AS (
+    UPDATE mastra_memory_thread SET updated_at = {sql.NEXT_UPDATED_AT}
+    WHERE id IN (SELECT id FROM locked) AND id = ANY(%b::text[])
+    RETURNING id, resource_id, updated_at),
+saved AS (
+    INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
+        content, text, search, created_at, sequence)
+    SELECT n.id, n.thread_id, n.resource_id, n.role, n.type, n.signal, n.content::jsonb, n.text,
+        CASE WHEN %s THEN mastra_memory_words(%s::regconfig, n.text) END,
+        coalesce(nullif(n.created_at, '')::timestamptz, n.updated_at), n.sequence
+    FROM (SELECT i.*, t.updated_at, nextval('mastra_memory_message_sequence') AS sequence
+        FROM unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[],
+            %b::text[], %b::text[], %b::text[]) WITH ORDINALITY
+            AS i(id, thread_id, resource_id, role, type, signal, content, text, created_at,
+                position)
+        JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id
+        ORDER BY i.position) n
+    ORDER BY n.id
+    ON CONFLICT (id) DO UPDATE SET thread_id = excluded.thread_id, role = excluded.role,
+        type = excluded.type, signal = excluded.signal, content = excluded.content,
+        text = excluded.text, search = excluded.search
+    WHERE m.resource_id = excluded.resource_id AND m.thread_id IN (SELECT id FROM locked)
+    RETURNING m.id, {sql.format_time("m.created_at")} AS created, m.sequence)
+SELECT s.id, s.created, s.sequence, CASE WHEN c.stored <> %s THEN mastra_memory_refuse() END
+FROM (SELECT count(*) AS stored FROM saved) c LEFT JOIN saved s ON TRUE"""
+
+# SQL and not the ORM, because it inserts the product of messages and models where vectors are
+# missing, without reading a text.
+REQUEST_VECTORS = f"""INSERT INTO mastra_memory_embeddingrequest
+    (message_id, thread_id, resource_id, model)
+SELECT m.id, m.thread_id, m.resource_id, w.model
+FROM mastra_memory_message m CROSS JOIN unnest(%s::text[]) AS w(model)
+WHERE m.id = ANY(%s) AND {EMBEDDABLE}
+    AND NOT EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
+        WHERE e.message_id = m.id AND e.model = w.model)
+ORDER BY m.id, w.model ON CONFLICT (message_id, model) DO NOTHING"""
+
+# SQL and not `bulk_update`, which needs a CASE with two parameters for each message.
+MARK_EDITED = """UPDATE mastra_memory_message m SET created_at = i.created_at,
+    edited_at = clock_timestamp()
+FROM unnest(%s::text[], %s::timestamptz[]) AS i(id, created_at) WHERE m.id = i.id"""
+
+
+def delete_messages(condition: sql.Where) -> str:
+    """Return SQL that deletes the messages, updates their threads and returns the count.
+
+    It takes the parameters of the condition twice. SQL and not the ORM, because threads are locked
+    before their messages, in the order of a save, in one statement.
+    """
+    return f"""WITH locked AS MATERIALIZED (
+        SELECT id FROM mastra_memory_thread WHERE id = ANY (ARRAY(
+            SELECT thread_id FROM mastra_memory_message WHERE {condition}))
+        ORDER BY id FOR NO KEY UPDATE),
+    touched AS (UPDATE mastra_memory_thread SET updated_at = {sql.NEXT_UPDATED_AT}
+        WHERE id IN (SELECT id FROM locked) RETURNING id),
+    deleted AS (DELETE FROM mastra_memory_message
+        WHERE {condition} AND thread_id IN (SELECT id FROM touched) RETURNING id)
+    SELECT count(*) FROM deleted"""
