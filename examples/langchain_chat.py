@@ -1,4 +1,4 @@
-"""LangChain with its chat message history kept in a thread.
+"""A LangChain chat with its message history stored in a thread.
 
 python -m examples.langchain_chat
 """
@@ -12,7 +12,7 @@ from examples.setting import prepare, say
 
 
 def main() -> None:
-    """Two turns; the second one sees the first."""
+    """Chat for two turns. In the second one the model reads the first."""
     prepare()
     from mastra_memory.adapters.langchain import MastraChatMessageHistory
 
@@ -24,7 +24,7 @@ def main() -> None:
         answer = model.invoke([SystemMessage("You are kind."), *history.messages])
         history.add_messages([answer])
         say(f"User:  {question}\nModel: {answer.content}\n")
-    say(f"{len(history.messages)} messages are kept.")
+    say(f"{len(history.messages)} messages are stored.")
 
 
 if __name__ == "__main__":

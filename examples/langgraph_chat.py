@@ -1,4 +1,6 @@
-"""LangGraph with its conversation kept in a thread: loaded by the first node, saved by the last.
+"""A LangGraph graph with its conversation stored in a thread.
+
+One node reads the history, and another one stores the new messages.
 
 python -m examples.langgraph_chat
 """
@@ -13,7 +15,7 @@ from examples.setting import prepare, say
 
 
 def main() -> None:
-    """Two runs of a graph that keeps nothing itself."""
+    """Run a graph twice. The graph itself stores nothing."""
     prepare()
     from mastra_memory.adapters.langchain import MastraChatMessageHistory
 
@@ -25,7 +27,7 @@ def main() -> None:
         return {"messages": [model.invoke([*history.messages, *state["messages"]])]}
 
     def remember(state: MessagesState) -> dict[str, list[BaseMessage]]:
-        # Every message has an id in a graph: what is kept already is not kept twice.
+        # Messages of a graph have ids, so those that are stored already are not stored twice.
         history.add_messages(state["messages"])
         return {"messages": []}
 
@@ -39,7 +41,7 @@ def main() -> None:
     for question in ("I am Ann.", "What did I say?"):
         result = app.invoke({"messages": [HumanMessage(question)]})
         say(f"User:  {question}\nGraph: {result['messages'][-1].content}\n")
-    say(f"{len(history.messages)} messages are kept.")
+    say(f"{len(history.messages)} messages are stored.")
 
 
 if __name__ == "__main__":

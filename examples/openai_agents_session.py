@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK with its session kept in a thread.
+"""An agent of the OpenAI Agents SDK with its session stored in a thread.
 
 python -m examples.openai_agents_session
 """
@@ -14,15 +14,16 @@ from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 from examples.setting import prepare, say
 
 
-class Pretended(Model):
-    """A model that counts what the user has said so far."""
+class CountingModel(Model):
+    """A fake model that counts the messages of the user."""
 
     async def get_response(
         self, system_instructions: str | None, input: Any, *args: Any, **options: Any
     ) -> ModelResponse:
-        said = [input] if isinstance(input, str) else [i for i in input if i.get("role") == "user"]
+        items = [{"role": "user"}] if isinstance(input, str) else input
+        count = sum(item.get("role") == "user" for item in items)
         entry = ResponseOutputText(
-            text=f"You have said {len(said)} things.", type="output_text", annotations=[]
+            text=f"You have said {count} things.", type="output_text", annotations=[]
         )
         message = ResponseOutputMessage(
             id=f"msg_{uuid.uuid4().hex}",
@@ -38,20 +39,20 @@ class Pretended(Model):
 
 
 async def talk() -> None:
-    """Two runs, the second of which knows the first."""
+    """Run the agent twice. In the second run it reads the first."""
     from mastra_memory.adapters.openai_agents import MastraSession
 
-    agent = Agent(name="Counter", model=Pretended())
+    agent = Agent(name="Counter", model=CountingModel())
     session = MastraSession(f"thread-{uuid.uuid4().hex[:8]}", resource_id="ann")
     for question in ("Hello", "How much have I said?"):
-        quiet = RunConfig(tracing_disabled=True)
-        result = await Runner.run(agent, question, session=session, run_config=quiet)
+        config = RunConfig(tracing_disabled=True)
+        result = await Runner.run(agent, question, session=session, run_config=config)
         say(f"User:  {question}\nAgent: {result.final_output}\n")
-    say(f"{len(await session.get_items())} items are kept.")
+    say(f"{len(await session.get_items())} items are stored.")
 
 
 def main() -> None:
-    """Talk."""
+    """Run the example."""
     prepare()
     asyncio.run(talk())
 

@@ -1,4 +1,4 @@
-"""What every example starts with: Django, and a database that is ready."""
+"""Set up Django and the database for an example."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 
 def prepare() -> None:
-    """Set Django up and create the tables; call it before importing anything of the memory."""
+    """Set up Django and create the tables. Call this before you import the memory."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     django.setup()
     call_command("migrate", verbosity=0)

@@ -1,9 +1,8 @@
-"""A support agent in pydantic-ai: remembers a customer over two conversations, names them both.
+"""A support agent in pydantic-ai that remembers a customer in a second conversation.
 
     python -m examples.support_agent
 
-The model is a pretended one, so that nothing is needed; EXAMPLE_MODEL=openai:gpt-5-mini and
-OPENAI_API_KEY put a real one in its place.
+The model is a fake one. To use a real one, set EXAMPLE_MODEL=openai:gpt-5-mini and OPENAI_API_KEY.
 """
 
 import os
@@ -18,29 +17,29 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from examples.setting import prepare, say
 
 
-def pretend(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Answer like a model that understands three sentences."""
-    said = " ".join(str(part.content) for part in messages[-1].parts if hasattr(part, "content"))
-    known = info.instructions or ""
-    if told := re.search(r"I am (\w+), and my tent has a broken pole", said):
-        noted = f"# User Information\n- **First Name**: {told[1]}\n- **Facts**: broken tent pole"
-        return ModelResponse([ToolCallPart("updateWorkingMemory", {"memory": noted})])
-    if "success" in said:
+def fake_model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Answer three sentences as a model might."""
+    text = " ".join(str(part.content) for part in messages[-1].parts if hasattr(part, "content"))
+    instructions = info.instructions or ""
+    if match := re.search(r"I am (\w+), and my tent has a broken pole", text):
+        notes = f"# User Information\n- **First Name**: {match[1]}\n- **Facts**: broken tent pole"
+        return ModelResponse([ToolCallPart("updateWorkingMemory", {"memory": notes})])
+    if "success" in text:
         return ModelResponse([TextPart("I am sorry to hear that. A new pole is on its way.")])
-    if "Who am I" in said and (name := re.search(r"\*\*First Name\*\*: (\w+)", known)):
+    if "Who am I" in text and (name := re.search(r"\*\*First Name\*\*: (\w+)", instructions)):
         return ModelResponse([TextPart(f"You are {name[1]}; last time it was about a tent pole.")])
     return ModelResponse([TextPart("How can I help you?")])
 
 
 def main() -> None:
-    """Two conversations of one customer."""
+    """Hold two conversations with one customer."""
     prepare()
     from django.core.management import call_command
 
     from mastra_memory.adapters.pydantic_ai import run_sync
     from mastra_memory.memory import Memory
 
-    model: Model | str = os.environ.get("EXAMPLE_MODEL") or FunctionModel(pretend)
+    model: Model | str = os.environ.get("EXAMPLE_MODEL") or FunctionModel(fake_model)
     agent = Agent(model, instructions="You are the support of a shop for tents.")
     memory = Memory(options={"workingMemory": {"enabled": True}, "generateTitle": True})
     customer, questions = (
@@ -52,10 +51,12 @@ def main() -> None:
             agent, question, thread_id=f"{customer}-{number}", resource_id=customer, memory=memory
         )
         say(f"Customer: {question}\nAgent:    {turn.output}\n")
-    call_command("mastra_catch_up", verbosity=0)  # what a Celery worker would have done by now
+    call_command("mastra_catch_up", verbosity=0)  # Generates the titles, as a Celery worker would.
     for thread in memory.list_threads(resource_id=customer).threads:
         say(f"{thread.id}: {thread.title}")
-    say(f"\nWhat is known of the customer:\n{memory.get_working_memory('', resource_id=customer)}")
+    say(
+        f"\nWhat is known about the customer:\n{memory.get_working_memory('', resource_id=customer)}"
+    )
 
 
 if __name__ == "__main__":

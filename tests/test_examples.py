@@ -21,9 +21,9 @@ SAID = {
         "-2: Hello again",
         "- **First Name**: Mara",
     ],
-    "openai_agents_session": ["You have said 2 things.", "4 items are kept."],
-    "langchain_chat": ["You said that you are Ann.", "4 messages are kept."],
-    "langgraph_chat": ["You said that you are Ann.", "4 messages are kept."],
+    "openai_agents_session": ["You have said 2 things.", "4 items are stored."],
+    "langchain_chat": ["You said that you are Ann.", "4 messages are stored."],
+    "langgraph_chat": ["You said that you are Ann.", "4 messages are stored."],
 }
 
 
