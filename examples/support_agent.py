@@ -54,9 +54,8 @@ def main() -> None:
     call_command("mastra_catch_up", verbosity=0)  # Generates the titles, as a Celery worker would.
     for thread in memory.list_threads(resource_id=customer).threads:
         say(f"{thread.id}: {thread.title}")
-    say(
-        f"\nWhat is known about the customer:\n{memory.get_working_memory('', resource_id=customer)}"
-    )
+    notes = memory.get_working_memory("", resource_id=customer)
+    say(f"\nWhat is known about the customer:\n{notes}")
 
 
 if __name__ == "__main__":
