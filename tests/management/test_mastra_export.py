@@ -1,4 +1,4 @@
-"""`mastra_export` as it is typed."""
+"""Tests of the command that exports conversations."""
 
 import io
 import json
@@ -16,40 +16,40 @@ pytestmark = pytest.mark.django_db
 
 
 def run(path: Path, *words: str) -> str:
-    """What the command says on the side."""
+    """Run the command and return what it prints to standard error."""
     err = io.StringIO()
     call_command("mastra_export", "--output", str(path), *words, stderr=err)
     return err.getvalue()
 
 
-def ids(path: Path) -> list[str]:
+def list_ids(path: Path) -> list[str]:
     return [json.loads(line)["id"] for line in path.read_text().splitlines()[1:]]
 
 
 @pytest.mark.parametrize("format", ["jsonl", "openai", "markdown", "csv"])
-def test_mastra_export__writes_each_format_and_counts(tmp_path: Path, format: str) -> None:
+def test_mastra_export__writes_each_format(tmp_path: Path, format: str) -> None:
     make_conversation(("user", "Hello"), ("assistant", "Hi"))
     assert run(tmp_path / "x", "--format", format) == "Exported 1 threads, 2 messages.\n"
     assert "Hello" in (tmp_path / "x").read_text()
 
 
-def test_mastra_export__selects(tmp_path: Path) -> None:
+def test_mastra_export__exports_only_what_is_selected(tmp_path: Path) -> None:
     for resource in ("alice", "bob", "carol"):
         thread = make_thread(resource, f"of-{resource}")
         save(some_messages(thread, 3, prefix=f"{resource}-"))
     run(tmp_path / "1", "--resource", "alice", "--resource", "bob")
-    assert len(ids(tmp_path / "1")) == 8
+    assert len(list_ids(tmp_path / "1")) == 8
     run(tmp_path / "2", "--thread", "of-bob", "--since", "2024-01-01T00:00:01Z")
-    assert ids(tmp_path / "2") == ["of-bob", "bob-1", "bob-2"]
+    assert list_ids(tmp_path / "2") == ["of-bob", "bob-1", "bob-2"]
     run(tmp_path / "3", "--until", "2024-01-01 00:00:01")
-    assert [known for known in ids(tmp_path / "3") if "-0" in known] == [
+    assert [pk for pk in list_ids(tmp_path / "3") if "-0" in pk] == [
         "alice-0",
         "bob-0",
         "carol-0",
     ]
 
 
-def test_mastra_export__comes_back_with_mastra_import(tmp_path: Path) -> None:
+def test_mastra_export__output_can_be_imported(tmp_path: Path) -> None:
     make_conversation(("user", "Hello"), ("assistant", "Hi"))
     run(tmp_path / "x.jsonl.gz")
     Thread.objects.get().delete()
@@ -63,11 +63,11 @@ def test_mastra_export__comes_back_with_mastra_import(tmp_path: Path) -> None:
     ("words", "reason"),
     [
         (["--thread", "nowhere"], "There is no thread nowhere"),
-        (["--since", "yesterday"], "yesterday is no date"),
+        (["--since", "yesterday"], "yesterday is not a date"),
         (["--format", "xml"], "invalid choice"),
     ],
 )
-def test_mastra_export__says_in_a_sentence_what_is_wrong(
+def test_mastra_export__invalid_options_are_reported(
     tmp_path: Path, words: list[str], reason: str
 ) -> None:
     with pytest.raises(CommandError, match=reason):

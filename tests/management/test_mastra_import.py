@@ -1,4 +1,4 @@
-"""`mastra_import` as it is typed."""
+"""Tests of the command that imports conversations."""
 
 import fcntl
 import io
@@ -30,15 +30,15 @@ from tests.support.mastra_databases import make_libsql, make_thread_row
 HELLO = {"id": "c1", "conversations": [{"from": "human", "value": "Hello"}]}
 
 
-def run(*words: str) -> tuple[str, str]:
-    """What the command says, and what it says on the side."""
+def run(*args: str) -> tuple[str, str]:
+    """Run the command and return what it prints to standard output and standard error."""
     out, err = io.StringIO(), io.StringIO()
-    call_command("mastra_import", *words, stdout=out, stderr=err)
+    call_command("mastra_import", *args, stdout=out, stderr=err)
     return out.getvalue(), err.getvalue()
 
 
 @pytest.mark.django_db
-def test_mastra_import__stores_and_says_what_became_of_everything(tmp_path: Path) -> None:
+def test_mastra_import__stores_and_prints_a_report(tmp_path: Path) -> None:
     odd = {"id": "c2", "conversations": [{"from": "system", "value": "x"}]}
     path = write_json(tmp_path / "x.json", [HELLO, odd, {"id": "c3"}])
     out, err = run(str(path), "--resource", "alice")
@@ -50,14 +50,14 @@ def test_mastra_import__stores_and_says_what_became_of_everything(tmp_path: Path
         "skipped: 1 messages: role system",
         "refused: 1 threads: no list of conversations",
     ]
-    assert "a second." in rest[2]
-    assert rest[3] == "2 records were left out. Name a file with --report to see each."
+    assert "per second." in rest[2]
+    assert rest[3] == "2 records were omitted. Use --report to list them in a file."
     assert list_texts() == [("user", "Hello")]
     assert err == ""
 
 
 @pytest.mark.django_db
-def test_mastra_import__writes_a_report(tmp_path: Path) -> None:
+def test_mastra_import__report_option_lists_omitted_records(tmp_path: Path) -> None:
     path = write_json(tmp_path / "x.json", [HELLO, {"id": "c3"}])
     report = tmp_path / "report.jsonl"
     out, _ = run(str(path), "--resource", "alice", "--report", str(report))
@@ -68,7 +68,7 @@ def test_mastra_import__writes_a_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_mastra_import__a_foreign_source_needs_an_owner(tmp_path: Path) -> None:
+def test_mastra_import__foreign_format_needs_a_resource(tmp_path: Path) -> None:
     path = str(write_json(tmp_path / "x.json", [HELLO]))
     for words in ([], ["--resource-prefix", ""]):
         with pytest.raises(CommandError, match="--resource"):
@@ -78,12 +78,12 @@ def test_mastra_import__a_foreign_source_needs_an_owner(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_mastra_import__warns_of_resources_that_are_users(tmp_path: Path) -> None:
+def test_mastra_import__warns_of_resources_that_are_user_ids(tmp_path: Path) -> None:
     pk = str(make_user("ann").pk)
     rows = {"mastra_threads": [make_thread_row("t1", pk), make_thread_row("t2", "somebody")]}
     path = str(make_libsql(tmp_path / "x.db", rows))
     _, err = run(path)
-    assert err.count("Warning") == 1 and f"the resource {pk} is" in err
+    assert err.count("Warning") == 1 and f"the resource {pk} has the id of a user" in err
     _, err = run(path, "--resource-prefix", "old-")
     assert err == ""
 
@@ -92,7 +92,7 @@ def test_mastra_import__warns_of_resources_that_are_users(tmp_path: Path) -> Non
 def test_mastra_import__dry_run_and_update(tmp_path: Path) -> None:
     path = make_libsql(tmp_path / "x.db", {"mastra_threads": [make_thread_row(title="Old")]})
     out, _ = run(str(path), "--dry-run")
-    assert "A dry run: nothing was stored." in out
+    assert "Dry run: nothing was stored." in out
     assert not Thread.objects.exists()
     run(str(path))
     changed = make_libsql(tmp_path / "y.db", {"mastra_threads": [make_thread_row(title="New")]})
@@ -113,10 +113,13 @@ def test_mastra_import__dry_run_and_update(tmp_path: Path) -> None:
         (["{path}", "--resource", "x" * 1025], "--resource must be 1 to 1024 bytes"),
         (["{path}", "--resource", "a", "--batch", "0"], "--batch"),
         (["{path}", "--resource", "a", "--report", "/nowhere/x"], "report cannot be written"),
-        (["{path}", "--resource", "a", "--format", "claude"], "Nothing could be read"),
+        (
+            ["{path}", "--resource", "a", "--format", "claude"],
+            "No record of the source could be read",
+        ),
     ],
 )
-def test_mastra_import__says_in_a_sentence_what_is_wrong(
+def test_mastra_import__invalid_options_are_reported(
     tmp_path: Path, words: list[str], reason: str
 ) -> None:
     path = write_json(tmp_path / "x.json", [HELLO])
@@ -130,15 +133,15 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def start(transactional_db: None) -> Start:
-    """Starts the command in a process of its own, on the test database."""
-    facts = connection.settings_dict
-    password = f":{quote(facts['PASSWORD'])}" if facts["PASSWORD"] else ""
-    host = quote(facts["HOST"], safe="") + (f":{facts['PORT']}" if facts["PORT"] else "")
-    url = f"postgres://{facts['USER']}{password}@{host}/{facts['NAME']}"
+    """Return a function that starts the command in a new process with the test database."""
+    database = connection.settings_dict
+    password = f":{quote(database['PASSWORD'])}" if database["PASSWORD"] else ""
+    host = quote(database["HOST"], safe="") + (f":{database['PORT']}" if database["PORT"] else "")
+    url = f"postgres://{database['USER']}{password}@{host}/{database['NAME']}"
 
-    def popen(*words: str) -> subprocess.Popen[str]:
+    def popen(*args: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "manage.py", "mastra_import", *words],
+            [sys.executable, "manage.py", "mastra_import", *args],
             cwd=ROOT,
             env=environment(settings.VAR_DIR, DATABASE_URL=url),
             stdout=subprocess.PIPE,
@@ -149,8 +152,8 @@ def start(transactional_db: None) -> Start:
     return popen
 
 
-def many(path: Path, threads: int = 3000, turns: int = 5) -> Path:
-    """A file that takes some seconds."""
+def write_large_file(path: Path, threads: int = 3000, turns: int = 5) -> Path:
+    """Write a file whose import takes some seconds."""
     lines = [
         {"id": f"c{n}", "conversations": [
             {"from": "human", "value": f"Question {n} {turn} " + "word " * 100}
@@ -162,15 +165,17 @@ def many(path: Path, threads: int = 3000, turns: int = 5) -> Path:
 
 
 def wait_for_messages(process: subprocess.Popen[str]) -> None:
-    give_up = time.monotonic() + 60
+    deadline = time.monotonic() + 60
     while not Message.objects.exists():
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < give_up
+        assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
-def test_mastra_import__killed_in_the_middle_and_run_again(start: Start, tmp_path: Path) -> None:
-    words = (str(many(tmp_path / "x.jsonl")), "--resource", "alice", "--batch", "500")
+def test_mastra_import__killed_and_repeated_stores_everything_once(
+    start: Start, tmp_path: Path
+) -> None:
+    words = (str(write_large_file(tmp_path / "x.jsonl")), "--resource", "alice", "--batch", "500")
     process = start(*words)
     wait_for_messages(process)
     process.kill()
@@ -185,12 +190,14 @@ def test_mastra_import__killed_in_the_middle_and_run_again(start: Start, tmp_pat
     assert Message.objects.count() == 15_000
     assert Thread.objects.count() == 3000
     texts = [f"Question 7 {turn}" for turn in range(5)]
-    seven = Thread.objects.get(metadata__import__id="c7").messages.order_by("created_at")
-    assert [text[:12] for text in seven.values_list("text", flat=True)] == texts
+    thread = Thread.objects.get(metadata__import__id="c7").messages.order_by("created_at")
+    assert [text[:12] for text in thread.values_list("text", flat=True)] == texts
 
 
-def test_mastra_import__interrupted_says_how_to_go_on(start: Start, tmp_path: Path) -> None:
-    process = start(str(many(tmp_path / "x.jsonl")), "--resource", "alice", "--batch", "500")
+def test_mastra_import__interrupted_explains_how_to_continue(start: Start, tmp_path: Path) -> None:
+    process = start(
+        str(write_large_file(tmp_path / "x.jsonl")), "--resource", "alice", "--batch", "500"
+    )
     wait_for_messages(process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -200,35 +207,35 @@ def test_mastra_import__interrupted_says_how_to_go_on(start: Start, tmp_path: Pa
     assert f"{stored:,}" in out.splitlines()[2]
 
 
-def test_mastra_import__is_quiet_where_nobody_looks(start: Start, tmp_path: Path) -> None:
+def test_mastra_import__prints_no_progress_without_a_terminal(start: Start, tmp_path: Path) -> None:
     process = start(str(write_json(tmp_path / "x.json", [HELLO])), "--resource", "alice")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert "\r" not in out
 
 
-def test_mastra_import__shows_a_bar_with_a_rate_on_a_terminal(
+def test_mastra_import__shows_progress_on_a_terminal(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = many(tmp_path / "x.jsonl", threads=200)
+    path = write_large_file(tmp_path / "x.jsonl", threads=200)
     shell, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 40, 120, 0, 0))
-    real: Any = subprocess.Popen
+    popen: Any = subprocess.Popen
 
     def with_terminal(*args: Any, **options: Any) -> Any:
-        return real(*args, **{**options, "stderr": terminal})
+        return popen(*args, **{**options, "stderr": terminal})
 
     monkeypatch.setattr(subprocess, "Popen", with_terminal)
     process = start(str(path), "--resource", "alice", "--batch", "100")
     os.close(terminal)
-    shown = b""
+    output = b""
     while True:
         try:
-            shown += os.read(shell, 4096)
+            output += os.read(shell, 4096)
         except OSError:  # the other end is closed
             break
     os.close(shell)
     assert process.wait() == 0
-    assert b"1,000 messages" in shown and b"/s" in shown and b"100%" in shown
+    assert b"1,000 messages" in output and b"/s" in output and b"100%" in output
     assert process.stdout is not None
     process.stdout.close()

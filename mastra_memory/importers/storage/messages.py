@@ -42,14 +42,13 @@ def _has_thread(row: ImportRow, resources: ThreadResources) -> bool:
 
 
 def _copy_rows(rows: Sequence[ImportRow]) -> None:
-    with routing.get_connection().cursor() as cursor:
+    connection = routing.get_connection()
+    with connection.cursor() as cursor:
         cursor.execute(queries.CREATE_MESSAGE_TABLE)
         cursor.execute(queries.EMPTY_MESSAGE_TABLE)
         cursor.execute(queries.SET_WORK_MEMORY)
-        with (
-            routing.get_connection().wrap_database_errors,
-            cursor.copy(queries.COPY_MESSAGES) as copy,
-        ):
+        # Errors of `copy` are psycopg's own unless Django converts them.
+        with connection.wrap_database_errors, cursor.copy(queries.COPY_MESSAGES) as copy:
             for place, row in enumerate(rows):
                 item = cast(ImportedMessage, row.item)
                 copy.write_row(

@@ -22,43 +22,61 @@ from mastra_memory.importers.report import ImportReport
 from mastra_memory.importers.sources import ImportSource
 from mastra_memory.importers.user_ids import UserIdWarning
 
-INTERRUPTED = 130
-"""The exit code of a program that was stopped with Ctrl-C."""
+EXIT_INTERRUPTED = 130
+"""The exit code of a process that Ctrl-C ended: 128 plus the number of the signal."""
 
 
 class Command(BaseCommand):
-    """Streams, stores batch by batch, and can be stopped and run again without a duplicate."""
+    """Import conversations in batches.
+
+    The command can be interrupted and repeated: nothing is stored twice.
+    """
 
     help = (
-        "Import conversations: a Mastra database (address of PostgreSQL or LibSQL file), a ChatGPT "
-        "or Claude export, OpenAI chat JSONL, ShareGPT or LoCoMo JSON, or our own export; as a "
-        "file, a folder, .gz or .zip."
+        "Import conversations from a Mastra database (PostgreSQL or LibSQL), a ChatGPT or Claude "
+        "data export, OpenAI chat messages, ShareGPT or LoCoMo data sets, or an export of "
+        "mastra_export. Files may be in a folder or a ZIP archive, and compressed with gzip."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Say what to import and for whom."""
-        parser.add_argument("source", help="path, or postgresql:// address")
+        """Add the arguments."""
+        parser.add_argument("source", help="a path or a postgresql:// URL")
         formats = (sources.AUTO, *sources.FORMAT_NAMES)
-        parser.add_argument("--format", choices=formats, default=sources.AUTO)
-        resources = parser.add_mutually_exclusive_group()
-        resources.add_argument("--resource", help="the resource that everything becomes")
-        resources.add_argument(
-            "--resource-prefix", help="put before the ids of the source: one resource for each"
+        parser.add_argument(
+            "--format", choices=formats, default=sources.AUTO, help="default: %(default)s"
         )
-        parser.add_argument("--schema", default="public", help="of Mastra's tables in PostgreSQL")
-        parser.add_argument("--report", help="file for one line on each record that is left out")
-        parser.add_argument("--batch", type=int, default=BATCH_ROWS, help="rows in a transaction")
+        resource = parser.add_mutually_exclusive_group()
+        resource.add_argument("--resource", help="import all threads into this resource")
+        resource.add_argument(
+            "--resource-prefix",
+            help="import the threads of each owner into a resource of its own: this prefix, "
+            "followed by the id of the owner in the source",
+        )
+        parser.add_argument(
+            "--schema",
+            default="public",
+            help="PostgreSQL schema of Mastra's tables (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--report", help="file that gets a line of JSON for each omitted record"
+        )
+        parser.add_argument(
+            "--batch",
+            type=int,
+            default=BATCH_ROWS,
+            help="rows in a transaction (default: %(default)s)",
+        )
         parser.add_argument(
             "--update",
             action="store_true",
-            help="overwrite what is here already where it differs in the source",
+            help="overwrite stored objects that differ in the source",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="read and check everything, store nothing"
+            "--dry-run", action="store_true", help="read and check everything, but store nothing"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import, then say what became of everything."""
+        """Import the source and print a report."""
         if options["batch"] < 1:
             raise CommandError("--batch must be at least 1.")
         with ExitStack() as stack:
@@ -68,7 +86,9 @@ class Command(BaseCommand):
                         options["source"], format=options["format"], schema=options["schema"]
                     )
                 )
-                resources = _owner(source, options["resource"], options["resource_prefix"])
+                resources = _build_resource_mapping(
+                    source, options["resource"], options["resource_prefix"]
+                )
                 report = ImportReport(stack.enter_context(_open_report_file(options["report"])))
                 self._import(source, resources, report, options)
             except InvalidInput as error:
@@ -90,64 +110,73 @@ class Command(BaseCommand):
             before_store=UserIdWarning(self._warn).check_rows if source.keeps_ids else None,
         )
         started = time.monotonic()
-        with _stopping(loader), _progress(source, report) as move:
-            finished = loader.load(source.read(resources), move)
-        self._conclude(report, options, time.monotonic() - started)
+        with _stop_on_interrupt(loader), _progress_bar(source, report) as after_batch:
+            finished = loader.load(source.read(resources), after_batch)
+        self._print_report(report, options, time.monotonic() - started)
         if not finished:
-            self.stderr.write("Stopped. Run the same command again to import the rest.")
-            raise SystemExit(INTERRUPTED)
+            self.stderr.write("Interrupted. Run the same command again to import the rest.")
+            raise SystemExit(EXIT_INTERRUPTED)
         if not report.parsed_count:
-            raise CommandError("Nothing could be read.")
+            raise CommandError("No record of the source could be read.")
 
     def _warn(self, resource_id: str) -> None:
         self.stderr.write(
-            f"Warning: the resource {resource_id} is the id of a user here, who will see its "
-            "threads. If that is not meant, use --resource-prefix, and erase it where it is stored."
+            f"Warning: the resource {resource_id} has the id of a user of this site, who will see "
+            "its threads. To avoid that, delete the imported threads and use --resource-prefix."
         )
 
-    def _conclude(self, report: ImportReport, options: Mapping[str, Any], seconds: float) -> None:
+    def _print_report(
+        self, report: ImportReport, options: Mapping[str, Any], seconds: float
+    ) -> None:
         for line in report.format_lines():
             self.stdout.write(line)
         messages = report.count_read("messages") + report.count_read("branch copies")
         rate = messages / max(seconds, 0.001)
-        self.stdout.write(f"{messages:,} messages in {seconds:,.1f} s: {rate:,.0f} a second.")
+        self.stdout.write(f"{messages:,} messages in {seconds:,.1f} s: {rate:,.0f} per second.")
         if options["dry_run"]:
-            self.stdout.write("A dry run: nothing was stored.")
+            self.stdout.write("Dry run: nothing was stored.")
         if report.omitted_count:
-            place = options["report"]
-            hint = f"See {place}." if place else "Name a file with --report to see each."
-            self.stdout.write(f"{report.omitted_count:,} records were left out. {hint}")
+            path = options["report"]
+            hint = f"See {path}." if path else "Use --report to list them in a file."
+            self.stdout.write(f"{report.omitted_count:,} records were omitted. {hint}")
 
 
-def _owner(source: ImportSource, resource: str | None, prefix: str | None) -> ResourceMapping:
-    """Whose it all becomes. Raises `InvalidInput` when a foreign source would decide that alone."""
+def _build_resource_mapping(
+    source: ImportSource, resource: str | None, prefix: str | None
+) -> ResourceMapping:
+    """Return which resources the threads belong to.
+
+    Raises:
+        InvalidInput: The options do not say it, and the ids of the source have no meaning here.
+    """
     if resource is not None:
         return ResourceMapping(check_id(resource, "--resource"))
     if not prefix and not source.keeps_ids:
         raise InvalidInput(
-            f"A source of the format {source.format} cannot say whose the threads become: use "
-            "--resource, or --resource-prefix to make a resource of each owner that it names."
+            f"The format {source.format} has no resource ids. Use --resource to import into one "
+            "resource, or --resource-prefix to create a resource for each owner in the source."
         )
     return ResourceMapping(prefix=prefix or "")
 
 
 @contextmanager
-def _stopping(loader: Loader) -> Iterator[None]:
-    """The first Ctrl-C lets the batches at hand end; the second one ends everything at once."""
-    if threading.current_thread() is not threading.main_thread():  # where no signal arrives
+def _stop_on_interrupt(loader: Loader) -> Iterator[None]:
+    """Let the first Ctrl-C finish the current batches; a second one ends the command at once."""
+    # Only the main thread can set signal handlers.
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
+    previous = signal.getsignal(signal.SIGINT)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
         loader.stop()
 
     signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
 @contextmanager
@@ -164,17 +193,17 @@ def _open_report_file(path: str | None) -> Iterator[IO[bytes] | None]:
 
 
 @contextmanager
-def _progress(source: ImportSource, report: ImportReport) -> Iterator[Callable[[], None]]:
-    """A bar with a rate, on a terminal only. Gives what moves it."""
+def _progress_bar(source: ImportSource, report: ImportReport) -> Iterator[Callable[[], None]]:
+    """Show a progress bar on a terminal; yield a function that updates it."""
     with tqdm(
         total=source.size, unit=source.unit, unit_scale=True, disable=None, file=sys.stderr
     ) as bar:
 
-        def move() -> None:
+        def update() -> None:
             messages = report.count_read("messages")
             position = messages if source.position is None else source.position()
             bar.update(position - bar.n)
             rate = messages / max(bar.format_dict["elapsed"], 0.001)
             bar.set_postfix_str(f"{messages:,} messages, {rate:,.0f}/s")
 
-        yield move
+        yield update

@@ -1,50 +1,53 @@
-"""Serve the memory over the Model Context Protocol, to the program that starts this command."""
+"""Serve memory over the Model Context Protocol to the program that starts this command."""
 
-import argparse
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
 from mastra_memory.exceptions import AccessDenied, AgentNotFound, MemoryNotConfigured
 from mastra_memory.memory.callers import Caller, get_caller_of_user
 
-SERVER = "mastra_memory.adapters.mcp"
-
 
 class Command(BaseCommand):
-    """Speaks over standard input and output; everything else it says goes to standard error."""
+    """Serve MCP over standard input and output. Logging goes to standard error."""
 
-    help = "Serve recall and working memory over MCP (stdio), for one user or one resource."
+    help = "Serve recall and working memory over MCP (stdio) for one user or one resource."
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        whose = parser.add_mutually_exclusive_group(required=True)
-        whose.add_argument("--user", help="Speak for this user, with the user's own rights.")
-        whose.add_argument("--resource", help="Speak for this resource.")
-        parser.add_argument("--agent", help="The agent whose options hold.")
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        subject = parser.add_mutually_exclusive_group(required=True)
+        subject.add_argument("--user", help="serve this user, with the permissions of the user")
+        subject.add_argument("--resource", help="serve this resource")
+        parser.add_argument("--agent", help="the agent with the memory options to use")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Serve until the other side hangs up."""
+        """Serve until the client closes the connection."""
         try:
-            make_server = import_string(f"{SERVER}.make_server")
+            # By name, because the adapter needs a library that is optional.
+            make_server = import_string("mastra_memory.adapters.mcp.make_server")
         except ImportError as error:
-            raise CommandError("pip install 'django-mastra-memory[mcp]' first") from error
+            raise CommandError(
+                "The MCP library is missing: pip install 'django-mastra-memory[mcp]'"
+            ) from error
         try:
-            server = make_server(self.caller(options), agent_id=options["agent"])
+            if options["resource"]:
+                caller = Caller(options["resource"])
+            else:
+                caller = get_caller_of_user(_get_user(options["user"]))
+            server = make_server(caller, agent_id=options["agent"])
         except (AccessDenied, AgentNotFound, MemoryNotConfigured) as error:
             raise CommandError(str(error)) from error
         server.run("stdio")
 
-    def caller(self, options: dict[str, Any]) -> Caller:
-        """Return the caller that the options name."""
-        if options["resource"]:
-            return Caller(options["resource"])
-        users = get_user_model()._default_manager
-        try:
-            user = users.get_by_natural_key(options["user"])
-        except get_user_model().DoesNotExist as error:
-            raise CommandError(f"There is no user {options['user']}") from error
-        if not user.is_active:
-            raise CommandError(f"The user {options['user']} is not active")
-        return get_caller_of_user(user)
+
+def _get_user(username: str) -> Any:
+    users = get_user_model()
+    try:
+        user = users._default_manager.get_by_natural_key(username)
+    except users.DoesNotExist as error:
+        raise CommandError(f"There is no user {username}.") from error
+    if not user.is_active:
+        raise CommandError(f"The user {username} is not active.")
+    return user
