@@ -17,7 +17,7 @@ from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.memory import Memory
 from mastra_memory.memory.callers import Caller
-from mastra_memory.search.engine import SearchType
+from mastra_memory.search.types import SearchType
 from mastra_memory.types import SearchHit, StoredMessage
 
 MAX_RESULTS = 50

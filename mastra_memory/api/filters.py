@@ -14,7 +14,7 @@ from mastra_memory.api.query_parameters import fault
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Thread
-from mastra_memory.search import queries
+from mastra_memory.search import tsvector
 
 
 class UtcDateTimeField(IsoDateTimeField):
@@ -50,7 +50,7 @@ class ThreadFilter(filters.FilterSet):
         fields: list[str] = []
 
     def with_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
-        messages = queries.list_messages_with_words(words)
+        messages = tsvector.list_messages_with_words(words)
         return threads.filter(Exists(messages.filter(thread_id=OuterRef("pk"))))
 
 

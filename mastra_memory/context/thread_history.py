@@ -12,7 +12,7 @@ from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import AccessDenied, MastraMemoryError
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.options import MemoryOptions
-from mastra_memory.recall import matches, recent, tool_pairs, window
+from mastra_memory.recall import matches, recent
 from mastra_memory.recall.recent import FittingMessages, TokenLimitCursor
 from mastra_memory.types import StoredMessage
 
@@ -122,8 +122,7 @@ def recall_messages(options: MemoryOptions, thread: ThreadState, query: str) -> 
     except MastraMemoryError as error:
         logger.warning("Nothing could be recalled (%s)", type(error).__name__)
         return []
-    messages = window.read_windows(found.windows, resource_id=thread.resource_id)
-    return tool_pairs.complete_tool_pairs(messages, resource_id=thread.resource_id)
+    return matches.read_windows(options, found, resource_id=thread.resource_id)
 
 
 def _read_within_tokens(
@@ -143,7 +142,7 @@ def _read_within_tokens(
         return recent.fit_into_tokens(
             thread.thread_id,
             max_tokens,
-            most=int(options.last_messages) if options.last_messages_is_set else None,
+            max_messages=int(options.last_messages) if options.last_messages_is_set else None,
             cursor=cursor,
             without=exclude_ids,
         )

@@ -6,7 +6,7 @@ from typing import Literal
 from mastra_memory.memory.base import MemoryBase, OptionOverrides, make_async
 from mastra_memory.recall import search_service, selection
 from mastra_memory.recall.selection import HideSignals
-from mastra_memory.search.engine import SearchType
+from mastra_memory.search.types import SearchType
 from mastra_memory.types import Include, MessageFilter, MessagePage, SearchResult
 
 
@@ -109,7 +109,7 @@ class RecallMethods(MemoryBase):
             thread_id=thread_id,
             limit=limit,
             search_type=search_type,
-            own=self.options,
+            agent_options=self.options,
         )
 
     arecall = make_async(recall)

@@ -1,1 +1,1 @@
-"""Choosing what goes into the next prompt: history, hits and the windows around them."""
+"""Choosing what goes into the next prompt: history, matches, and the messages around them."""

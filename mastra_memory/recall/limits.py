@@ -13,13 +13,13 @@ from mastra_memory.types import StoredMessage
 
 
 def limit_history(count: int | None) -> int:
-    """Return how many of a thread's newest messages are read; None asks for as many as allowed."""
+    """Return how many of a thread's newest messages to read; None asks for as many as allowed."""
     largest = conf.app_settings().MAX_RECALLED_MESSAGES
     return largest if count is None else min(count, largest)
 
 
 def limit_matches(chosen: SemanticRecall) -> SemanticRecall:
-    """Lower `top_k` first and then the windows, so that together they read no more than allowed."""
+    """Lower `top_k`, and then the windows, so that a recall reads no more than the limit."""
     largest = conf.app_settings().MAX_RECALLED_MESSAGES
     if chosen.top_k * (1 + chosen.before + chosen.after) <= largest:
         return chosen
@@ -29,7 +29,7 @@ def limit_matches(chosen: SemanticRecall) -> SemanticRecall:
 
 
 def limit_window(before: int, after: int, *, matches: int) -> tuple[int, int]:
-    """Lower the neighbours of each of so many matches to what is allowed for all of them."""
+    """Return `before` and `after`, lowered so that all windows stay within the limit."""
     side = max(conf.app_settings().MAX_RECALLED_MESSAGES // max(matches, 1) - 1, 0) // 2
     return min(before, side), min(after, side)
 
@@ -40,18 +40,10 @@ def page_bytes() -> int:
 
 
 def reaches_page_bytes(messages: Iterable[StoredMessage]) -> bool:
-    """Tell whether these messages are as large as a page may be, so that it may have ended early.
-
-    Counts characters first: a page of ordinary size is recognised without encoding its text.
-    """
+    """Return whether the messages fill a page in bytes, so that the page may have ended early."""
     limit = page_bytes()
     contents = [message.content_json for message in messages]
+    # A character has at most four bytes. This spares encoding the text of an ordinary page.
     if 4 * sum(map(len, contents)) < limit:
         return False
     return sum(len(content.encode()) for content in contents) >= limit
-
-
-def bytes_before(content: str, order: str) -> str:
-    """Return SQL for the bytes of `content` in the rows before each row, in that order."""
-    return f"""sum(octet_length({content})) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING)
-        - octet_length({content})"""

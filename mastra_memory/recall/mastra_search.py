@@ -1,20 +1,20 @@
-"""The answer to a search by meaning exactly as Mastra gives it.
+"""Answer a semantic search with the messages that Mastra's own search returns.
 
-It is a recall shown as a list: the hits, and the newest messages of the thread, newest first.
+Mastra's search is a recall shown as a list: the matches together with the newest messages of the
+thread, newest first, whatever their scores. Clients written for Mastra rely on that. `searchType`
+asks for ranked results instead; see `search_service`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mastra_memory import threads
-from mastra_memory.content import part_types
-from mastra_memory.db import sql
+from mastra_memory.content import message_text
 from mastra_memory.exceptions import ThreadNotFound
-from mastra_memory.messages import MESSAGE_COLUMNS
+from mastra_memory.models import Thread
 from mastra_memory.options import MemoryOptions, SemanticRecall
-from mastra_memory.recall import limits, selection
+from mastra_memory.recall import limits, queries, selection
 from mastra_memory.search.hits import DEFAULT_CONTEXT
-from mastra_memory.search.scope import VISIBLE
 from mastra_memory.types import (
     ContextMessage,
     MessagePage,
@@ -25,35 +25,47 @@ from mastra_memory.types import (
 )
 
 DEFAULT_TOP_K = 2
-"""How many hits a search looks for through an agent with `semanticRecall: true`."""
+"""The number of matches for an agent with `semanticRecall: true`, as in Mastra's search."""
 
 
 def search(
     options: MemoryOptions,
-    own: MemoryOptions,
+    agent_options: MemoryOptions,
     query: str,
     *,
     resource_id: str,
     thread_id: str | None,
     limit: int,
 ) -> SearchResult:
-    """Hits and the newest messages of the thread, at most `limit`, newest first.
+    """Return the matches and the newest messages of a thread, newest first.
 
-    The thread is the one named, else the one last active. In thread scope hits come with their
-    windows, in resource scope they stand alone. Neighbours are shown for what is among the newest
-    messages of its thread, as many as `own`, the options of the agent itself, would recall.
-    Raises `AccessDenied` for a thread of another resource.
+    The thread is `thread_id`, or the one of the resource that was last active. In the scope of a
+    thread each match comes with its window, in the scope of a resource without.
+
+    Args:
+        options: The options of the agent and of the call.
+        agent_options: The agent's own options. They decide how many of the newest messages of a
+            thread have neighbours in the result.
+        query: The text to search for.
+        resource_id: The owner of the threads.
+        thread_id: The thread, or None.
+        limit: At most so many messages.
+
+    Raises:
+        AccessDenied: The thread belongs to another resource.
     """
-    chosen = options.semantic_recall or SemanticRecall()
-    page = selection.EMPTY_PAGE
+    recall_options = options.semantic_recall or SemanticRecall()
     thread_id = thread_id or _find_last_active_thread(resource_id)
+    page = selection.EMPTY_PAGE
     if thread_id is not None:
-        page = _recall(options, chosen, query, resource_id, thread_id, limit)
+        page = _recall(options, recall_options, query, resource_id, thread_id, limit)
     newest_first = sorted(page.messages, key=lambda message: message.sort_key, reverse=True)[:limit]
     return SearchResult(
-        results=_build_hits(newest_first, own.last_messages or 0, _get_context_size(options)),
+        results=_build_hits(
+            newest_first, agent_options.last_messages or 0, _get_context_size(options)
+        ),
         query=query,
-        search_scope=chosen.scope,
+        search_scope=recall_options.scope,
         search_type="semantic",
     )
 
@@ -65,20 +77,19 @@ def _find_last_active_thread(resource_id: str) -> str | None:
 
 def _recall(
     options: MemoryOptions,
-    chosen: SemanticRecall,
+    recall_options: SemanticRecall,
     query: str,
     resource_id: str,
     thread_id: str,
     limit: int,
 ) -> MessagePage:
     if not isinstance(options.raw.get("semantic_recall"), Mapping):
-        chosen = replace(chosen, top_k=DEFAULT_TOP_K)
-    if chosen.scope == "resource":
-        chosen = replace(chosen, before=0, after=0)
-    options = replace(options, semantic_recall=chosen)
+        recall_options = replace(recall_options, top_k=DEFAULT_TOP_K)
+    if recall_options.scope == "resource":
+        recall_options = replace(recall_options, before=0, after=0)
     try:
         return selection.recall(
-            options,
+            replace(options, semantic_recall=recall_options),
             thread_id,
             resource_id=resource_id,
             per_page=limits.limit_history(
@@ -92,77 +103,62 @@ def _recall(
 
 
 def _get_context_size(options: MemoryOptions) -> tuple[int, int]:
-    """How many neighbours are shown on each side."""
-    given = options.raw.get("semantic_recall")
-    span = given.get("message_range") if isinstance(given, Mapping) else None
-    if isinstance(span, Mapping):  # where 0 counts as nothing said
-        return span.get("before") or DEFAULT_CONTEXT[0], span.get("after") or DEFAULT_CONTEXT[1]
-    return DEFAULT_CONTEXT if span is None else (span, span)
+    """Return how many neighbours to show before and after each message."""
+    semantic_recall = options.raw.get("semantic_recall")
+    size = semantic_recall.get("message_range") if isinstance(semantic_recall, Mapping) else None
+    if isinstance(size, Mapping):  # Mastra takes 0 as not set here.
+        before, after = DEFAULT_CONTEXT
+        return size.get("before") or before, size.get("after") or after
+    return DEFAULT_CONTEXT if size is None else (size, size)
 
 
 def _build_hits(
-    messages: Sequence[StoredMessage], recalled: int, span: tuple[int, int]
+    messages: Sequence[StoredMessage], history_size: int, context_size: tuple[int, int]
 ) -> list[SearchHit]:
     thread_ids = list({message.thread_id for message in messages})
-    titled = "SELECT id, title FROM mastra_memory_thread WHERE id = ANY(%s)"
-    titles = {cells[0]: cells[1] for cells in sql.fetch_all(titled, [thread_ids])}
-    recalled = limits.limit_history(recalled)
-    allowed = limits.limit_window(*span, matches=len(messages))
-    span = (
-        max(allowed[0], min(span[0], DEFAULT_CONTEXT[0])),
-        max(allowed[1], min(span[1], DEFAULT_CONTEXT[1])),
+    titles = dict(Thread.objects.filter(pk__in=thread_ids).values_list("pk", "title"))
+    allowed = limits.limit_window(*context_size, matches=len(messages))
+    # The default size is always allowed: it is small.
+    before, after = (
+        max(limited, min(size, default))
+        for limited, size, default in zip(allowed, context_size, DEFAULT_CONTEXT, strict=True)
     )
-    around = _read_contexts(thread_ids, recalled, span)
+    contexts = _read_contexts(thread_ids, limits.limit_history(history_size), before, after)
     return [
         SearchHit(
             id=message.id,
             thread_id=message.thread_id,
             resource_id=message.resource_id,
             role=message.role,
-            text=_get_first_text(message),
+            text=message_text.get_first_text(message.content),
             created_at=message.created_at,
             thread_title=titles.get(message.thread_id) or message.thread_id,
-            context=around.get(message.id),
+            context=contexts.get(message.id),
         )
         for message in messages
     ]
 
 
 def _read_contexts(
-    thread_ids: Sequence[str], recalled: int, span: tuple[int, int]
+    thread_ids: Sequence[str], history_size: int, before: int, after: int
 ) -> dict[str, SearchContext]:
-    """The neighbours of every message among the newest of its thread."""
-    found = sql.fetch_all(
-        f"""SELECT {MESSAGE_COLUMNS} FROM unnest(%s::text[]) AS t(id) CROSS JOIN LATERAL (
-            SELECT * FROM mastra_memory_message m WHERE m.thread_id = t.id
-            ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) m
-        WHERE {VISIBLE} ORDER BY m.thread_id, m.created_at, m.sequence""",
-        [list(thread_ids), recalled],
-    )
-    of_thread: dict[str, list[StoredMessage]] = {}
-    for message in (StoredMessage(*cells) for cells in found):
-        of_thread.setdefault(message.thread_id, []).append(message)
-    before, after = span
+    """Return the neighbours of each message that is among the newest of its thread.
+
+    Mastra reads them from the history that it recalls anyway. Older matches have no context.
+    """
+    threads_messages: dict[str, list[StoredMessage]] = {}
+    for message in queries.list_newest_of_threads(thread_ids, history_size):
+        threads_messages.setdefault(message.thread_id, []).append(message)
     return {
         message.id: SearchContext(
-            [_to_context_message(m) for m in newest[max(0, at - before) : at]],
-            [_to_context_message(m) for m in newest[at + 1 : at + 1 + after]],
+            [_to_context_message(m) for m in messages[max(0, index - before) : index]],
+            [_to_context_message(m) for m in messages[index + 1 : index + 1 + after]],
         )
-        for newest in of_thread.values()
-        for at, message in enumerate(newest)
+        for messages in threads_messages.values()
+        for index, message in enumerate(messages)
     }
 
 
 def _to_context_message(message: StoredMessage) -> ContextMessage:
-    return ContextMessage(message.id, message.role, _get_first_text(message), message.created_at)
-
-
-def _get_first_text(message: StoredMessage) -> str:
-    """The first text of the message."""
-    texts = (
-        piece
-        for piece in part_types.read_parts(message.content)
-        if isinstance(piece, part_types.TextPart)
-    )
-    first = next(texts, None)
-    return first.text.strip() if first else ""
+    text = message_text.get_first_text(message.content)
+    return ContextMessage(message.id, message.role, text, message.created_at)

@@ -1,46 +1,39 @@
-"""Hits: the messages that mean, or say, what the next prompt is about."""
+"""Semantic recall: find the messages that match what the next prompt is about."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.options import MemoryOptions, SemanticRecall
-from mastra_memory.recall import limits
+from mastra_memory.recall import limits, tool_pairs, window
 from mastra_memory.search import engine
-from mastra_memory.search.engine import SearchRequest, SearchType
 from mastra_memory.search.scope import SearchScope
-from mastra_memory.search.types import ScoredMessage
-from mastra_memory.types import Include
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """What was found, best first, with the windows to read around it."""
-
-    scored: Sequence[ScoredMessage] = ()
-    windows: Sequence[Include] = ()
-    usage_tokens: int = 0
+from mastra_memory.search.types import Matches, SearchRequest, SearchType
+from mastra_memory.types import Include, StoredMessage
 
 
 def needs_search(options: MemoryOptions, query: str | None) -> bool:
-    """Whether a recall with this query looks for hits."""
+    """Return whether a recall with this query searches for matches."""
     return options.semantic_recall is not None and bool(query and query.strip())
 
 
 def spans_threads(options: MemoryOptions) -> bool:
-    """Whether hits come from all threads of a resource."""
+    """Return whether matches come from all threads of a resource."""
     return options.semantic_recall is not None and options.semantic_recall.scope == "resource"
 
 
 def find_matches(
     options: MemoryOptions, query: str, *, thread_id: str | None, resource_id: str | None
-) -> Hits:
-    """The `top_k` best messages of the thread or of all the resource's threads; see `limits`.
+) -> Matches:
+    """Return the `top_k` best matches in the thread, or in all threads of the resource.
 
-    Raises `InvalidInput` when the scope's id is not known.
+    `top_k` is lowered as `limits.limit_matches` says.
+
+    Raises:
+        InvalidInput: The scope is a thread and `thread_id` is None, or likewise for a resource.
+        ProviderUnavailable, ProviderRefused, EmbedderMismatch: See `engine.find_matches`.
     """
     chosen = limits.limit_matches(options.semantic_recall or SemanticRecall())
-    search = SearchRequest(
+    request = SearchRequest(
         query=query,
         scope=build_scope(chosen, thread_id=thread_id, resource_id=resource_id),
         filter=chosen.filter,
@@ -48,18 +41,39 @@ def find_matches(
         catch_up=not options.read_only,
         parse_operators=False,
     )
-    kind: SearchType = "hybrid" if chosen.mode == "hybrid" else "semantic"
-    found = engine.find_matches(search, kind, limit=chosen.top_k)
+    search_type: SearchType = "hybrid" if chosen.mode == "hybrid" else "semantic"
+    return engine.find_matches(request, search_type, limit=chosen.top_k)
+
+
+def read_windows(
+    options: MemoryOptions,
+    matches: Matches,
+    *,
+    resource_id: str,
+    include: Sequence[Include] = (),
+) -> list[StoredMessage]:
+    """Read the matches and the messages of `include`, each with its neighbours.
+
+    `message_range` of the options says how many neighbours a match has. Where a window would
+    separate a tool call from its result, the other one is added.
+    """
+    chosen = limits.limit_matches(options.semantic_recall or SemanticRecall())
     windows = [
-        Include(id=scored.id, before=chosen.before, after=chosen.after) for scored in found.scored
+        *include,
+        *(Include(id=m.id, before=chosen.before, after=chosen.after) for m in matches.scored),
     ]
-    return Hits(found.scored, windows, found.usage_tokens)
+    messages = window.read_windows(windows, resource_id=resource_id)
+    return tool_pairs.complete_tool_pairs(messages, resource_id=resource_id)
 
 
 def build_scope(
     chosen: SemanticRecall, *, thread_id: str | None, resource_id: str | None
 ) -> SearchScope:
-    """The scope of a recall. A thread's hits are never another resource's."""
+    """Return where a recall searches. A thread of another resource has no matches.
+
+    Raises:
+        InvalidInput: The scope's id is None.
+    """
     if chosen.scope == "thread":
         if thread_id is None:
             raise _missing_scope_id("threadId", "thread")
@@ -70,5 +84,5 @@ def build_scope(
 
 
 def _missing_scope_id(field: str, scope: str) -> InvalidInput:
-    reason = f"is needed for semantic recall of a {scope}"
+    reason = f"is required for semantic recall in the scope of a {scope}"
     return InvalidInput(f"{field} {reason}", [Issue(field, reason)])

@@ -1,25 +1,26 @@
-"""The end of a thread: the last so many messages, or as many as so many tokens hold.
+"""The newest messages of a thread: a number of them, or as many as fit into a number of tokens.
 
-A tool's result and its call are kept or left out together.
+A tool call and its result, if they are in different messages, are both kept or both left out.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from mastra_memory.content import tokens, tool_calls
 from mastra_memory.db import json_text, sql, times
-from mastra_memory.messages import MESSAGE_COLUMNS
 from mastra_memory.options import MessageHistory
 from mastra_memory.recall import limits as read_limits
+from mastra_memory.recall import queries
 from mastra_memory.types import StoredMessage
 
 PAGE_SIZE = 40
+"""Messages that are read at a time until the tokens are used up."""
 MAX_CALL_DISTANCE = 40
-"""A result further than this from its call stands alone."""
-_BYTES_BEFORE = read_limits.bytes_before("p.content", "p.created DESC, p.sequence DESC")
+"""A tool result is kept together with a call at most this many messages before it."""
 CURSOR_KEY = "memoryTokenLimiter"
-"""The key of a thread's metadata that says up to where messages were left out."""
+"""The key of a thread's metadata under which Mastra and we store `TokenLimitCursor`."""
 
 
 def list_newest(
@@ -27,13 +28,19 @@ def list_newest(
     count: int | None,
     *,
     before: StoredMessage | None = None,
-    since: Any = None,
+    since: datetime | str | None = None,
     without: Collection[str] = (),
 ) -> list[StoredMessage]:
-    """The last `count` messages, newest first, one statement; None: see `limits`.
+    """Return the last `count` messages, newest first, in one statement.
 
-    Only those `before` a message, after the moment `since`, and not among the ids `without`.
     Fewer are returned where they reach `MAX_PAGE_BYTES`, but at least one.
+
+    Args:
+        thread_id: The thread.
+        count: How many messages; None for as many as the settings allow.
+        before: Only messages before this one.
+        since: Only messages after this time.
+        without: Ids of messages to leave out.
     """
     where = sql.Where()
     where.add("m.thread_id = %s", json_text.clean_text(thread_id))
@@ -43,50 +50,39 @@ def list_newest(
         where.add("m.created_at > %s", since)
     if without:
         where.add("m.id <> ALL(%s)", list(without))
-    found = sql.fetch_all(
-        f"""SELECT * FROM (
-            SELECT p.*, {_BYTES_BEFORE} AS bytes_before FROM (
-                SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
-                ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) p) p
-        WHERE p.bytes_before < %s ORDER BY p.created DESC, p.sequence DESC""",
-        [
-            *where.params,
-            read_limits.limit_history(None) if count is None else count,
-            read_limits.page_bytes(),
-        ],
-    )
-    return [StoredMessage(*cells[:-1]) for cells in found]
+    return queries.list_newest(where, read_limits.limit_history(None) if count is None else count)
 
 
 def list_last_messages(
     thread_id: str, count: int, *, without: Collection[str] = ()
 ) -> list[StoredMessage]:
-    """The last `count` messages, oldest first.
+    """Return the last `count` messages, oldest first.
 
-    Where the first of them are results without their calls, so many more as those calls need.
+    If they begin with tool results whose calls came earlier, the messages since those calls are
+    added.
     """
     count = read_limits.limit_history(count)
-    found = list_newest(thread_id, count, without=without)
-    waiting = _find_results_without_calls(reversed(found))
-    if waiting and len(found) == count:
-        older = list_newest(thread_id, MAX_CALL_DISTANCE, before=found[-1], without=without)
-        for place, message in enumerate(older):
-            waiting -= _get_call_ids(message)
-            if not waiting:
-                found += older[: place + 1]
+    messages = list_newest(thread_id, count, without=without)
+    missing_calls = _find_results_without_calls(reversed(messages))
+    if missing_calls and len(messages) == count:
+        older = list_newest(thread_id, MAX_CALL_DISTANCE, before=messages[-1], without=without)
+        for index, message in enumerate(older):
+            missing_calls -= _get_call_ids(message)
+            if not missing_calls:
+                messages += older[: index + 1]
                 break
-    return found[::-1]
+    return messages[::-1]
 
 
 def _find_results_without_calls(messages: Iterator[StoredMessage]) -> set[str]:
-    """The results whose calls come before these messages, which are oldest first."""
-    called: set[str] = set()
-    waiting: set[str] = set()
+    """Return the call ids of results whose calls came before these messages (oldest first)."""
+    calls: set[str] = set()
+    missing: set[str] = set()
     for message in messages:
         if tool_calls.may_contain_calls(message.content_json):
-            waiting |= tool_calls.get_lone_result_ids(message.role, message.content) - called
-            called |= _get_call_ids(message)
-    return waiting
+            missing |= tool_calls.get_lone_result_ids(message.role, message.content) - calls
+            calls |= _get_call_ids(message)
+    return missing
 
 
 def _get_call_ids(message: StoredMessage) -> set[str]:
@@ -97,108 +93,106 @@ def _get_call_ids(message: StoredMessage) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenLimitCursor:
-    """Up to where messages of a thread were left out, with which limits."""
+    """Up to where the history of a thread was left out, because it exceeded `message_history`.
+
+    What was left out once stays left out, so that a prompt begins with the same messages for many
+    turns and the provider's prompt cache works.
+    """
 
     created: str
+    """Time of the last message that was left out, `2024-01-01T00:00:00.000Z`."""
     message_ids: tuple[str, ...]
+    """Messages of exactly this time that were left out."""
     limits: MessageHistory
+    """The limits that it was made for. It does not count under other limits."""
 
     @staticmethod
     def read(
         metadata: Mapping[str, Any] | None, limits: MessageHistory
     ) -> "TokenLimitCursor | None":
-        """The cursor in a thread's metadata; None without one, or when the limits have changed."""
-        kept: Any = (metadata or {}).get(CURSOR_KEY)
+        """Return the cursor in a thread's metadata; None without a valid one for these limits."""
+        stored: Any = (metadata or {}).get(CURSOR_KEY)
         try:
-            same = (kept["maxTokens"], kept["atMaxRemoveTokens"]) == _get_limit_values(limits)
-            moment = times.format_time(times.parse_time(kept["createdAt"]))
-            ids = tuple(str(one) for one in kept["messageIds"])
-        except (TypeError, KeyError, ValueError):
+            is_current = _get_limit_values(limits).items() <= stored.items()
+            created = times.format_time(times.parse_time(stored["createdAt"]))
+            message_ids = tuple(map(str, stored["messageIds"]))
+        except (AttributeError, TypeError, KeyError, ValueError):
             return None
-        return TokenLimitCursor(moment, ids, limits) if same else None
+        return TokenLimitCursor(created, message_ids, limits) if is_current else None
 
     @staticmethod
     def at(message: StoredMessage, limits: MessageHistory) -> "TokenLimitCursor":
-        """The cursor that leaves out `message` and all before it."""
-        same_moment = sql.fetch_all(
+        """Return the cursor that leaves out `message` and all before it."""
+        rows = sql.fetch_all(
             """SELECT id FROM mastra_memory_message
             WHERE thread_id = %s AND created_at = %s AND sequence <= %s ORDER BY sequence""",
             [message.thread_id, *message.sort_key],
         )
-        return TokenLimitCursor(message.created, tuple(found for (found,) in same_moment), limits)
+        return TokenLimitCursor(message.created, tuple(key for (key,) in rows), limits)
 
     def leaves_out(self, message: StoredMessage) -> bool:
-        """Whether a message is at or before the cursor."""
+        """Return whether a message is at or before the cursor."""
         if message.created == self.created:
             return message.id in self.message_ids
         return message.created < self.created
 
     def save(self, thread_id: str) -> None:
-        """Put the cursor into the thread's metadata, unless one there is further on."""
-        max_tokens, removed = _get_limit_values(self.limits)
-        kept = {
-            "createdAt": self.created,
-            "messageIds": list(self.message_ids),
-            "maxTokens": max_tokens,
-            "atMaxRemoveTokens": removed,
-        }
-        sql.execute(
-            f"""UPDATE mastra_memory_thread
-            SET metadata = coalesce(metadata, '{{}}')
-                || jsonb_build_object('{CURSOR_KEY}', %s::jsonb)
-            WHERE id = %s AND NOT coalesce(metadata -> '{CURSOR_KEY}' @> %s::jsonb
-                AND metadata -> '{CURSOR_KEY}' ->> 'createdAt' > %s, FALSE)""",
-            [
-                json_text.dumps(kept),
-                json_text.clean_text(thread_id),
-                json_text.dumps({"maxTokens": max_tokens, "atMaxRemoveTokens": removed}),
-                self.created,
-            ],
-        )
+        """Store the cursor in the thread's metadata, unless the one there is later."""
+        limit_values = _get_limit_values(self.limits)
+        cursor = {"createdAt": self.created, "messageIds": list(self.message_ids), **limit_values}
+        queries.save_cursor(thread_id, CURSOR_KEY, cursor, limit_values)
 
 
-def _get_limit_values(limits: MessageHistory) -> tuple[int, int]:
-    return limits.max_tokens, limits.at_max_remove_tokens
+def _get_limit_values(limits: MessageHistory) -> dict[str, int]:
+    return {"maxTokens": limits.max_tokens, "atMaxRemoveTokens": limits.at_max_remove_tokens}
 
 
 @dataclass(frozen=True, slots=True)
 class FittingMessages:
-    """What fits into a number of tokens, oldest first."""
+    """The newest messages that fit into a number of tokens, oldest first."""
 
     messages: Sequence[StoredMessage]
     left_out: StoredMessage | None
-    """The newest that did not fit into the tokens; None when all did, as far as they were read."""
+    """The newest message that did not fit into the tokens. None if another limit came first."""
 
 
 def fit_into_tokens(
     thread_id: str,
     max_tokens: int,
     *,
-    most: int | None = None,
+    max_messages: int | None = None,
     cursor: TokenLimitCursor | None = None,
     without: Collection[str] = (),
 ) -> FittingMessages:
-    """The newest messages that fit, at most `most` (see `limits`); read in pages, as needed."""
-    most = read_limits.limit_history(most)
-    used = tokens.get_token_counter()
-    kept: list[StoredMessage] = []
-    spent = tokens.TOKENS_PER_LIST
+    """Return the newest messages that fit. They are read in pages, until one does not fit.
+
+    Args:
+        thread_id: The thread.
+        max_tokens: Estimated tokens; see `content.tokens`.
+        max_messages: At most so many messages; None for as many as the settings allow.
+        cursor: Stop at the messages that this cursor leaves out.
+        without: Ids of messages to leave out.
+    """
+    max_messages = read_limits.limit_history(max_messages)
+    counter = tokens.get_token_counter()
+    newest_first: list[StoredMessage] = []
+    used = tokens.TOKENS_PER_LIST
     for group in _group_tool_pairs(iterate_newest(thread_id, without=without)):
         if cursor is not None and cursor.leaves_out(group[-1]):
             break
-        if len(kept) + len(group) > most:
+        if len(newest_first) + len(group) > max_messages:
             break
-        spent += sum(used.message(message.role, message.content) for message in group)
-        if spent > max_tokens:
-            return FittingMessages(kept[::-1], group[0])
-        kept += group
-    return FittingMessages(kept[::-1], None)
+        used += sum(counter.message(message.role, message.content) for message in group)
+        if used > max_tokens:
+            return FittingMessages(newest_first[::-1], group[0])
+        newest_first += group
+    return FittingMessages(newest_first[::-1], None)
 
 
 def iterate_newest(
     thread_id: str, *, without: Collection[str] = (), page_size: int = PAGE_SIZE
 ) -> Iterator[StoredMessage]:
-    """The whole thread, newest first, read in pages as far as somebody listens."""
+    """Yield all messages of the thread, newest first, reading a page at a time."""
     before: StoredMessage | None = None
     while page := list_newest(thread_id, page_size, before=before, without=without):
         yield from page
@@ -208,16 +202,16 @@ def iterate_newest(
 
 
 def _group_tool_pairs(newest_first: Iterator[StoredMessage]) -> Iterator[list[StoredMessage]]:
-    """Messages that belong together: from a result back to its call."""
+    """Yield groups of messages that belong together: from a tool result back to its call."""
     group: list[StoredMessage] = []
-    waiting: set[str] = set()
+    missing_calls: set[str] = set()
     for message in newest_first:
         group.append(message)
         if tool_calls.may_contain_calls(message.content_json):
-            waiting -= _get_call_ids(message)
-            waiting |= tool_calls.get_lone_result_ids(message.role, message.content)
-        if not waiting or len(group) >= MAX_CALL_DISTANCE:
+            missing_calls -= _get_call_ids(message)
+            missing_calls |= tool_calls.get_lone_result_ids(message.role, message.content)
+        if not missing_calls or len(group) >= MAX_CALL_DISTANCE:
             yield group
-            group, waiting = [], set()
+            group, missing_calls = [], set()
     if group:
         yield group

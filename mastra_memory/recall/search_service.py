@@ -1,4 +1,4 @@
-"""The answer to `Memory.search`: by words, by meaning, or as Mastra answers."""
+"""Answer `Memory.search`: ranked results, or a list as Mastra's search returns it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,12 +8,13 @@ from mastra_memory.exceptions import FeatureDisabled, InvalidInput, Issue
 from mastra_memory.options import MemoryOptions, SemanticRecall
 from mastra_memory.recall import mastra_search
 from mastra_memory.search import engine, hits
-from mastra_memory.search.engine import Matches, SearchRequest, SearchType
 from mastra_memory.search.scope import SearchScope
+from mastra_memory.search.types import Matches, SearchRequest, SearchType
 from mastra_memory.types import SearchHit, SearchResult
 
 SEARCH_TYPES: Sequence[SearchType] = ("semantic", "text", "hybrid")
 MAX_LIMIT = 1_000
+"""The most results of one search; a larger `limit` is lowered to this."""
 
 
 def search(
@@ -24,22 +25,37 @@ def search(
     thread_id: str | None = None,
     limit: int = 20,
     search_type: SearchType | None = None,
-    own: MemoryOptions | None = None,
+    agent_options: MemoryOptions | None = None,
 ) -> SearchResult:
-    """Search the resource, or the thread if one is named.
+    """Search the messages of a resource, or of one thread.
 
-    With `search_type` the best come first, each with score, snippet and neighbours. Without it
-    the answer is Mastra's: newest first, its keys only; by meaning where semantic recall is on
-    (`own` are the agent's options before those of this call), else by words.
-    Raises `InvalidInput`, `ThreadNotFound`, `AccessDenied`, and `FeatureDisabled` for a search by
-    meaning through an agent without semantic recall.
+    With `search_type` the best come first, each with score, snippet and neighbours. Without it the
+    result is like Mastra's: newest first, without scores and snippets; a semantic search if
+    semantic recall is on, otherwise a search for words.
+
+    Args:
+        options: The options of the agent and of the call.
+        query: Words or a sentence. Unless the search is semantic, `"phrases"` must occur and
+            `-words` must not.
+        resource_id: The owner of the threads.
+        thread_id: Search only this thread.
+        limit: How many results to return.
+        search_type: `text`, `semantic` or `hybrid`.
+        agent_options: The agent's own options, without those of the call.
+
+    Raises:
+        InvalidInput: The query is empty, or another argument is invalid.
+        ThreadNotFound: The thread does not exist.
+        AccessDenied: The thread belongs to another resource.
+        FeatureDisabled: The search type needs semantic recall, which is off for the agent.
+        ProviderUnavailable, ProviderRefused, EmbedderMismatch: See `engine.find_matches`.
     """
     _check_arguments(query, limit, search_type)
     limit = min(limit, MAX_LIMIT)
     if search_type is None and options.semantic_recall is not None:
         return mastra_search.search(
             options,
-            own or options,
+            agent_options or options,
             query,
             resource_id=resource_id,
             thread_id=thread_id,
@@ -49,27 +65,27 @@ def search(
         raise FeatureDisabled("Semantic recall is not enabled for this agent")
     if thread_id is not None:
         threads.get_thread(thread_id, resource_id=resource_id)
-    chosen = options.semantic_recall or SemanticRecall()
-    wanted = SearchRequest(
+    recall_options = options.semantic_recall or SemanticRecall()
+    request = SearchRequest(
         query=query,
         scope=SearchScope(resource_id=resource_id, thread_id=thread_id),
-        filter=chosen.filter,
-        threshold=chosen.threshold,
+        filter=recall_options.filter,
+        threshold=recall_options.threshold,
         catch_up=not options.read_only,
     )
-    kind = search_type or "text"
-    found = engine.find_matches(wanted, kind, limit=limit)
+    matches = engine.find_matches(request, search_type or "text", limit=limit)
     return SearchResult(
-        results=_build_hits(found, whole=search_type is not None),
+        results=_rank_hits(matches) if search_type else _list_hits(matches),
         query=query,
         search_scope="thread" if thread_id is not None else "resource",
-        search_type=kind,
-        usage_tokens=found.usage_tokens,
+        search_type=search_type or "text",
+        usage_tokens=matches.usage_tokens,
     )
 
 
 def _check_arguments(query: str, limit: int, search_type: str | None) -> None:
     if not query:
+        # Mastra's message, which clients may compare.
         raise InvalidInput('Argument "searchQuery" is required', [Issue("searchQuery", "is empty")])
     if limit < 0:
         raise InvalidInput("limit must be at least 0", [Issue("limit", "must be at least 0")])
@@ -78,10 +94,14 @@ def _check_arguments(query: str, limit: int, search_type: str | None) -> None:
         raise InvalidInput(f"searchType {reason}", [Issue("searchType", reason)])
 
 
-def _build_hits(found: Matches, *, whole: bool) -> list[SearchHit]:
-    """The found messages with their neighbours; `whole`: best first, with score and snippet."""
-    scores = {scored.id: scored.score for scored in found.scored}
-    read = hits.read_hits(list(scores))
-    if not whole:
-        return sorted(read, key=lambda hit: hit.created_at, reverse=True)
-    return hits.add_snippets([replace(hit, score=scores[hit.id]) for hit in read], found.words)
+def _rank_hits(matches: Matches) -> list[SearchHit]:
+    """Read the matches, best first, with scores and snippets."""
+    scores = {match.id: match.score for match in matches.scored}
+    found = [replace(hit, score=scores[hit.id]) for hit in hits.read_hits(list(scores))]
+    return hits.add_snippets(found, matches.words)
+
+
+def _list_hits(matches: Matches) -> list[SearchHit]:
+    """Read the matches, newest first, without scores and snippets."""
+    found = hits.read_hits([match.id for match in matches.scored])
+    return sorted(found, key=lambda hit: hit.created_at, reverse=True)

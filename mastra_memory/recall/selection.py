@@ -1,20 +1,26 @@
-"""Start here: recall puts history, hits and windows together."""
+"""List a thread's messages, or recall what an agent reads before its next turn.
 
-from collections.abc import Sequence
+Start reading the package here. Both read one page of the history, add the windows around matches
+or around messages that the caller named, hide reminders, and sort.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
+from mastra_memory.content.signal_types import is_reminder
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.options import MemoryOptions
-from mastra_memory.recall import history, limits, matches, recent, tool_pairs, window
+from mastra_memory.recall import history, limits, matches, recent, window
 from mastra_memory.recall.recent import TokenLimitCursor
+from mastra_memory.search.types import Matches
 from mastra_memory.threads import get_thread
 from mastra_memory.types import Include, MessageFilter, MessagePage, StoredMessage
 
 EMPTY_PAGE = MessagePage([], 0, 0, 0, False)
 
 HideSignals = bool | Sequence[str] | None
-"""None hides system reminders, False nothing, True every known signal, a list those named."""
+"""None hides system reminders, False nothing, True every signal, a list the types named."""
 
 
 def list_messages(
@@ -31,12 +37,29 @@ def list_messages(
     hide_signals: HideSignals = None,
     include_total: bool = True,
 ) -> MessagePage:
-    """One page of a thread in the order asked for, with the windows of `include` merged in.
+    """Return one page of a thread, with the messages of `include` and their neighbours added.
 
-    Without `direction` the page is oldest first; `newest_page` then takes the pages from the end
-    of the thread. What is hidden is hidden after paging: a page may be shorter than `per_page`.
+    Hidden messages are left out after paging, so a page may be shorter than `per_page`.
+
+    Args:
+        thread_id: The thread.
+        resource_id: If given, it must be the owner of the thread.
+        page: The number of the page, from 0.
+        per_page: Messages per page; False for all.
+        direction: The order of the result. None sorts oldest first.
+        newest_page: Without `direction`, count pages from the end of the thread.
+        message_filter: Only messages that match.
+        include: Messages to add.
+        include_system_reminders: Keep system reminders if `hide_signals` is None.
+        hide_signals: Which signals to leave out.
+        include_total: False saves counting; see `history.read_page`.
+
+    Raises:
+        ThreadNotFound: The thread does not exist.
+        AccessDenied: `resource_id` is not the owner of the thread.
+        InvalidInput: The page or the filter is invalid.
     """
-    read = history.read_page(
+    history_page = history.read_page(
         thread_id,
         resource_id=resource_id,
         page=page,
@@ -45,50 +68,16 @@ def list_messages(
         message_filter=message_filter,
         include_total=include_total,
     )
-    messages = list(read.messages)
+    added: list[StoredMessage] = []
     if include:
         owner = get_thread(thread_id).resource_id
-        messages = _merge_by_id(messages, window.read_windows(include, resource_id=owner))
-    messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
-    messages.sort(key=lambda message: message.sort_key, reverse=direction == "DESC")
-    counts = include_total and _has_no_filter(message_filter)
-    return replace(read, messages=messages, has_more=_has_more(read, messages, thread_id, counts))
-
-
-def _has_no_filter(message_filter: MessageFilter | None) -> bool:
-    return message_filter is None or message_filter == MessageFilter()
-
-
-def _has_more(
-    read: MessagePage, messages: Sequence[StoredMessage], thread_id: str, counts: bool
-) -> bool:
-    """Whether later pages hold what is not here yet.
-
-    Messages that came in beside the page count where `counts` says that `total` counts them too.
-    """
-    if not (read.has_more and counts) or len(messages) < read.total:
-        return read.has_more
-    return sum(message.thread_id == thread_id for message in messages) < read.total
-
-
-def _merge_by_id(
-    first: Sequence[StoredMessage], more: Sequence[StoredMessage]
-) -> list[StoredMessage]:
-    return list({message.id: message for message in [*first, *more]}.values())
-
-
-def _is_hidden(message: StoredMessage, reminders: bool, hide: HideSignals) -> bool:
-    if hide is None:
-        return not reminders and _is_reminder(message)
-    if isinstance(hide, bool):
-        return hide and bool(message.signal)
-    return message.signal in hide
-
-
-def _is_reminder(message: StoredMessage) -> bool:
-    if message.signal == "system-reminder":
-        return True
-    return message.role == "signal" and message.signal == "reactive"
+        added = window.read_windows(include, resource_id=owner)
+    messages = _combine(history_page.messages, added, include_system_reminders, hide_signals)
+    if direction == "DESC":
+        messages.reverse()
+    is_total_comparable = include_total and message_filter in (None, MessageFilter())
+    has_more = _has_more(history_page, messages, thread_id, is_total_comparable)
+    return replace(history_page, messages=messages, has_more=has_more)
 
 
 def recall(
@@ -100,105 +89,176 @@ def recall(
     per_page: int | Literal[False] | None = None,
     direction: Literal["ASC", "DESC"] | None = None,
     vector_search_string: str | None = None,
+    message_filter: MessageFilter | None = None,
     include: Sequence[Include] = (),
     include_system_reminders: bool = False,
     hide_signals: HideSignals = None,
-    **choices: Any,
+    include_total: bool = True,
 ) -> MessagePage:
-    """What an agent reads before its next turn, always oldest first.
+    """Return what an agent reads before its next turn, always oldest first.
 
-    Without `per_page`, the newest `last_messages`; nothing when history is off. `direction`
-    chooses the page, never the order of the answer. Where semantic recall is on, the messages
-    that fit `vector_search_string` are added with their neighbours; in resource scope they come
-    from all threads of the resource, and the thread itself need not exist yet, query or not.
+    If semantic recall is on, the messages that match `vector_search_string` are added with their
+    neighbours. In the scope of a resource they come from all its threads, and then the thread
+    itself need not exist yet.
+
+    Args:
+        options: The options of the agent and of the call.
+        thread_id: The thread.
+        resource_id: If given, it must be the owner of the thread.
+        page: The number of the page of the history, from 0.
+        per_page: Messages of the history; False for all; None for what the options say.
+        direction: Whether pages count from the oldest (`ASC`) or from the newest message.
+        vector_search_string: The text to find matches for.
+        message_filter: Only messages of the history that match.
+        include: Messages to add with their neighbours.
+        include_system_reminders: Keep system reminders if `hide_signals` is None.
+        hide_signals: Which signals to leave out.
+        include_total: False saves counting; see `history.read_page`.
+
+    Raises:
+        ThreadNotFound: The thread does not exist.
+        AccessDenied: `resource_id` is not the owner of the thread.
+        InvalidInput: An argument or option is invalid.
+        ProviderUnavailable, ProviderRefused, EmbedderMismatch: See `engine.find_matches`.
     """
-    will_search = matches.needs_search(options, vector_search_string)
+    needs_search = matches.needs_search(options, vector_search_string)
     if per_page is None and options.is_history_disabled:
-        if not (will_search or include):
+        if not (needs_search or include):
             return EMPTY_PAGE
         per_page = 0
-    may_be_missing = matches.spans_threads(options)
-    if per_page is None and options.message_history is not None:
-        read = _read_history_by_tokens(options, thread_id, resource_id, may_be_missing)
-    else:
-        read = _read_history(
-            thread_id,
-            resource_id=resource_id,
-            may_be_missing=may_be_missing,
-            page=page,
-            per_page=_get_history_size(options) if per_page is None else per_page,
-            direction=direction,
-            **choices,
-        )
-    windows, tokens = list(include), 0
-    if will_search:
-        hits = matches.find_matches(
+    try:
+        if per_page is None and options.message_history is not None:
+            history_page = _read_history_by_tokens(options, thread_id, resource_id)
+        else:
+            if per_page is None:
+                per_page = _get_history_size(options)
+            history_page = _read_history(
+                thread_id,
+                resource_id=resource_id,
+                page=page,
+                per_page=per_page,
+                direction=direction,
+                message_filter=message_filter,
+                include_total=include_total,
+            )
+    except ThreadNotFound:
+        if not matches.spans_threads(options):
+            raise
+        history_page = _build_empty_page(options, page, per_page)
+    found = Matches()
+    if needs_search:
+        found = matches.find_matches(
             options, vector_search_string or "", thread_id=thread_id, resource_id=resource_id
         )
-        windows, tokens = [*windows, *hits.windows], hits.usage_tokens
-    messages = list(read.messages)
-    if windows:
+    added: list[StoredMessage] = []
+    if found.scored or include:
         owner = resource_id or get_thread(thread_id).resource_id
-        found = window.read_windows(windows, resource_id=owner)
-        messages = _merge_by_id(messages, tool_pairs.complete_tool_pairs(found, resource_id=owner))
-    messages = [m for m in messages if not _is_hidden(m, include_system_reminders, hide_signals)]
-    messages.sort(key=lambda message: message.sort_key)
-    counts = choices.get("include_total", True) and _has_no_filter(choices.get("message_filter"))
-    has_more = _has_more(read, messages, thread_id, counts)
-    return replace(read, messages=messages, has_more=has_more, usage_tokens=tokens)
+        added = matches.read_windows(options, found, resource_id=owner, include=include)
+    messages = _combine(history_page.messages, added, include_system_reminders, hide_signals)
+    is_total_comparable = include_total and message_filter in (None, MessageFilter())
+    has_more = _has_more(history_page, messages, thread_id, is_total_comparable)
+    return replace(
+        history_page, messages=messages, has_more=has_more, usage_tokens=found.usage_tokens
+    )
 
 
 def _get_history_size(options: MemoryOptions) -> int | Literal[False]:
-    """Return how many messages the options ask for, as far as that is allowed."""
+    """Return how many messages the options ask for, at most as many as the settings allow."""
     if options.last_messages is False:
         return False
     return limits.limit_history(options.last_messages)
 
 
 def _read_history_by_tokens(
-    options: MemoryOptions, thread_id: str, resource_id: str | None, may_be_missing: bool
+    options: MemoryOptions, thread_id: str, resource_id: str | None
 ) -> MessagePage:
-    """As many of the newest messages as `message_history` has room for."""
+    """Return as many of the newest messages as fit into the tokens of `message_history`."""
     budget = options.message_history
-    most = options.last_messages if options.last_messages_is_set else False
-    try:
-        thread = get_thread(thread_id, resource_id=resource_id)
-    except ThreadNotFound:
-        if not may_be_missing:
-            raise
-        return replace(EMPTY_PAGE, per_page=most)
     assert budget is not None
+    thread = get_thread(thread_id, resource_id=resource_id)
+    max_messages = options.last_messages if options.last_messages_is_set else False
     fitting = recent.fit_into_tokens(
         thread_id,
         budget.max_tokens - budget.at_max_remove_tokens,
-        most=most or None,
+        max_messages=max_messages or None,
         cursor=TokenLimitCursor.read(thread.metadata, budget),
     )
-    return MessagePage(fitting.messages, len(fitting.messages), 0, most, False)
+    return MessagePage(fitting.messages, len(fitting.messages), 0, max_messages, False)
 
 
 def _read_history(
     thread_id: str,
     *,
     resource_id: str | None,
-    may_be_missing: bool,
+    page: int,
     per_page: int | Literal[False],
     direction: Literal["ASC", "DESC"] | None,
-    **choices: Any,
+    message_filter: MessageFilter | None,
+    include_total: bool,
 ) -> MessagePage:
-    """The page of the thread, hidden messages included; none of it when `per_page` is 0."""
-    try:
-        if per_page == 0 and per_page is not False:
-            get_thread(thread_id, resource_id=resource_id)
-            return EMPTY_PAGE
-        return history.read_page(
-            thread_id,
-            resource_id=resource_id,
-            per_page=per_page,
-            newest_first=direction == "DESC" or (direction is None and per_page is not False),
-            **choices,
-        )
-    except ThreadNotFound:
-        if not may_be_missing:
-            raise
-        return replace(EMPTY_PAGE, page=choices["page"], per_page=per_page)
+    """Return a page of the thread, without messages if `per_page` is 0."""
+    if per_page == 0 and per_page is not False:
+        get_thread(thread_id, resource_id=resource_id)
+        return EMPTY_PAGE
+    return history.read_page(
+        thread_id,
+        resource_id=resource_id,
+        page=page,
+        per_page=per_page,
+        newest_first=direction == "DESC" or (direction is None and per_page is not False),
+        message_filter=message_filter,
+        include_total=include_total,
+    )
+
+
+def _build_empty_page(
+    options: MemoryOptions, page: int, per_page: int | Literal[False] | None
+) -> MessagePage:
+    """Return the history of a thread that does not exist yet."""
+    if per_page is None:  # the history is limited by tokens and has one page
+        page = 0
+        per_page = options.last_messages if options.last_messages_is_set else False
+    return replace(EMPTY_PAGE, page=page, per_page=per_page)
+
+
+def _combine(
+    history_messages: Iterable[StoredMessage],
+    added: Iterable[StoredMessage],
+    include_system_reminders: bool,
+    hide_signals: HideSignals,
+) -> list[StoredMessage]:
+    """Merge the messages, leave out the hidden ones, and sort oldest first."""
+    unique = {message.id: message for message in [*history_messages, *added]}
+    visible = (
+        message
+        for message in unique.values()
+        if not _is_hidden(message, include_system_reminders, hide_signals)
+    )
+    return sorted(visible, key=lambda message: message.sort_key)
+
+
+def _is_hidden(
+    message: StoredMessage, include_system_reminders: bool, hide_signals: HideSignals
+) -> bool:
+    if hide_signals is None:
+        return not include_system_reminders and is_reminder(message.role, message.signal)
+    if isinstance(hide_signals, bool):
+        return hide_signals and bool(message.signal)
+    return message.signal in hide_signals
+
+
+def _has_more(
+    history_page: MessagePage,
+    messages: Sequence[StoredMessage],
+    thread_id: str,
+    is_total_comparable: bool,
+) -> bool:
+    """Return whether later pages have messages that are not in the result yet.
+
+    Added messages may be those of later pages. They are counted only if `is_total_comparable`: if
+    `total` is the number of all messages of the thread.
+    """
+    total = history_page.total
+    if not (history_page.has_more and is_total_comparable) or len(messages) < total:
+        return history_page.has_more
+    return sum(message.thread_id == thread_id for message in messages) < total

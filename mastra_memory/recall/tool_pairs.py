@@ -1,4 +1,4 @@
-"""Keep a tool's call and its result together where a window would part them."""
+"""Keep a tool call and its result together where a window would separate them."""
 
 from collections.abc import Sequence
 
@@ -16,36 +16,36 @@ _DONE = frozenset({part_types.STATE_RESULT, part_types.STATE_FAILED, part_types.
 def complete_tool_pairs(
     messages: Sequence[StoredMessage], *, resource_id: str
 ) -> list[StoredMessage]:
-    """The messages, and the other half of each call without its result, or the reverse.
+    """Return the messages, with the missing call or result of each half of a pair.
 
-    Call and result usually stand in one message; then nothing is read, else one statement.
+    Call and result are usually in one message; then nothing is read, otherwise one statement.
     """
     calls = {message.id: _get_unanswered_calls(message) for message in messages}
     results = {message.id: _get_separate_results(message) for message in messages}
-    asked = {call for found in calls.values() for call in found}
-    answered = {call for found in results.values() for call in found}
-    lonely = asked ^ answered
-    edges = [
+    call_ids = {call_id for ids in calls.values() for call_id in ids}
+    result_ids = {call_id for ids in results.values() for call_id in ids}
+    unpaired = call_ids ^ result_ids
+    windows = [
         Include(id=message.id, before=MAX_PAIR_DISTANCE, after=MAX_PAIR_DISTANCE)
         for message in messages
-        if lonely & (calls[message.id] | results[message.id])
+        if unpaired & (calls[message.id] | results[message.id])
     ]
-    found = read_windows(edges, resource_id=resource_id)
     missing = [
-        m
-        for m in found
-        if lonely & (_get_unanswered_calls(m) | _get_separate_results(m)) and m.id not in calls
+        message
+        for message in read_windows(windows, resource_id=resource_id)
+        if message.id not in calls
+        and unpaired & (_get_unanswered_calls(message) | _get_separate_results(message))
     ]
     return [*messages, *missing]
 
 
 def _get_unanswered_calls(message: StoredMessage) -> set[str]:
-    """Calls that wait for a result in this message."""
+    """Return the ids of calls whose result is not in the message."""
     return {call.id for call in _list_tool_calls(message) if call.state not in _DONE}
 
 
 def _get_separate_results(message: StoredMessage) -> set[str]:
-    """Results in a message of the tool, whose calls are said elsewhere."""
+    """Return the ids of results in a message of role `tool`, whose calls are in other messages."""
     if message.role != Message.Role.TOOL:
         return set()
     return {call.id for call in _list_tool_calls(message) if call.state in _DONE}
@@ -54,5 +54,5 @@ def _get_separate_results(message: StoredMessage) -> set[str]:
 def _list_tool_calls(message: StoredMessage) -> list[part_types.ToolCall]:
     if '"toolCallId"' not in message.content_json:
         return []
-    found = part_types.read_parts(message.content)
-    return [piece for piece in found if isinstance(piece, part_types.ToolCall) and piece.id]
+    parts = part_types.read_parts(message.content)
+    return [part for part in parts if isinstance(part, part_types.ToolCall) and part.id]

@@ -10,7 +10,7 @@ from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review import masked_search
 from mastra_memory.review.filters import HasFailedToolCall
-from mastra_memory.search import queries
+from mastra_memory.search import tsvector
 from mastra_memory.types import MessageSelection
 
 PAGE_SIZE = 40
@@ -114,7 +114,7 @@ def list_messages_with_words(
     thread_id: str, words: str, language: str, mask: Mask = keep_text
 ) -> list[str]:
     """Return the messages with all the words, where `mask` leaves them readable, by time."""
-    found = _list_ids(queries.list_messages_with_words(words).filter(thread_id=thread_id))
+    found = _list_ids(tsvector.list_messages_with_words(words).filter(thread_id=thread_id))
     readable = masked_search.filter_readable_messages(found, words, language, mask)
     return [pk for pk in found if pk in readable]
 

@@ -7,7 +7,7 @@ from mastra_memory import conf
 from mastra_memory.content.redaction import Mask
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_search
-from mastra_memory.search import queries
+from mastra_memory.search import tsvector
 
 MAX_RESULTS = 300
 """A search returns at most this many messages, newest first."""
@@ -44,7 +44,7 @@ def find_messages(messages: QuerySet[Message], query: str, mask: Mask) -> list[s
     A query that is the id of a message also finds this message. Words are found only where `mask`
     leaves them readable; otherwise a search would reveal masked values.
     """
-    with_words = queries.list_messages_with_words(query).values("pk")
+    with_words = tsvector.list_messages_with_words(query).values("pk")
     newest = messages.filter(pk__in=with_words).order_by("-created_at", "-sequence")
     ids = list(newest.values_list("pk", flat=True)[:MAX_RESULTS])
     language = conf.app_settings().SEARCH_LANGUAGE

@@ -11,8 +11,9 @@ from mastra_memory.content.redaction import MAX_MATCH_CHARS, Mask, keep_text, ma
 from mastra_memory.db import json_text, routing, sql
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_search
-from mastra_memory.search import engine, queries, query, snippet
+from mastra_memory.search import engine, queries, query, snippet, tsvector
 from mastra_memory.search.scope import SearchScope
+from mastra_memory.search.types import SearchRequest
 
 MAX_MATCHES = 300
 """Hits that a search looks at, newest first."""
@@ -66,7 +67,7 @@ def find_threads_by_meaning(threads: QuerySet[Thread], text: str) -> ThreadMatch
     Raises `ProviderUnavailable` and the like where the embedder cannot say.
     """
     scope = SearchScope(within=threads if threads.query.where else None)
-    search = engine.SearchRequest(query=text, scope=scope, catch_up=False)
+    search = SearchRequest(query=text, scope=scope, catch_up=False)
     found = engine.find_matches(search, "semantic", limit=MAX_SIMILAR_MESSAGES).scored
     owners = dict(
         Message.objects.filter(pk__in=[hit.id for hit in found]).values_list("pk", "thread_id")
@@ -108,7 +109,7 @@ def _filter_readable(
 
 def _estimate_match_count(words: str) -> int:
     """How many messages the planner thinks hold the words; costs no look at them."""
-    messages = queries.list_messages_with_words(words).order_by()
+    messages = tsvector.list_messages_with_words(words).order_by()
     statement, params = messages.values("pk").query.sql_with_params()
     with routing.get_connection().cursor() as cursor:
         cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}", params)
@@ -118,7 +119,7 @@ def _estimate_match_count(words: str) -> int:
 
 
 def _search_all_threads(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
-    messages = queries.list_messages_with_words(words)
+    messages = tsvector.list_messages_with_words(words)
     if threads.query.where:
         messages = messages.filter(thread__in=threads.order_by().values("pk"))
     newest = messages.order_by("-created_at", "-sequence")

@@ -1,1 +1,1 @@
-"""Finding messages: by words, by meaning, by both."""
+"""Finding messages by words, by vectors, or by both."""

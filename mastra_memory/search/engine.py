@@ -1,13 +1,14 @@
-"""Start here: a search by words, by meaning, or by both, best results first."""
+"""Search by words, by vectors, or by both. Start reading the package here.
+
+`find_matches` returns ids and scores; `hits.read_hits` reads the messages.
+"""
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
 
 from mastra_memory import conf
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import json_text
 from mastra_memory.embedding import embedder, indexing, passages
 from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import EmbedderMismatch, ProviderRefused, ProviderUnavailable
@@ -17,166 +18,156 @@ from mastra_memory.search import (
     bm25,
     fusion,
     metadata_filters,
+    queries,
     query,
     term_statistics,
     tsvector,
     vector,
 )
 from mastra_memory.search.query import WordQuery
-from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.term_statistics import TermStatistics
-from mastra_memory.search.types import ScoredMessage
+from mastra_memory.search.types import Matches, ScoredMessage, SearchRequest, SearchType
 from mastra_memory.search.vector import VectorQuery
 
 logger = logging.getLogger(__name__)
 
-SearchType = Literal["text", "semantic", "hybrid"]
-
 MAX_CATCH_UP_MESSAGES = 32
+"""How many recently saved messages a search embeds first, so that it finds them."""
 CATCH_UP_TIMEOUT_SECONDS = 0.2
-"""What a read embeds at most of what was saved just now, so that it finds it."""
+"""How long this may take; what is not embedded by then is left to the worker."""
 MAX_QUERY_PASSAGES = 4
-"""A query longer than so many passages is searched for by its beginning."""
+"""Only the beginning of a longer query is embedded: each passage costs a search of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
-    """What is looked for, and where."""
+def find_matches(request: SearchRequest, search_type: SearchType, *, limit: int) -> Matches:
+    """Return the best `limit` messages, best first.
 
-    query: str
-    scope: SearchScope
-    filter: Mapping[str, Any] | None = None
-    """Only messages whose thread's metadata fits; see `filters`."""
-    threshold: float | None = None
-    """The least similarity that counts as a match by meaning."""
-    catch_up: bool = True
-    """Whether to embed and to index first what the scope still waits for."""
-    parse_operators: bool = True
-    """Whether "phrases" and -words are demands, or what somebody just wrote."""
+    `text` finds messages that contain any of the words, every required phrase and no excluded
+    word. `semantic` finds those with the most similar vectors. `hybrid` combines both, and falls
+    back to the words if the query cannot be embedded.
 
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """What was found, best first."""
-
-    scored: list[ScoredMessage]
-    words: WordQuery | None
-    """The words that were looked for; None when it was by meaning alone."""
-    usage_tokens: int = 0
-
-
-def find_matches(search: SearchRequest, kind: SearchType, *, limit: int) -> Matches:
-    """The best messages.
-
-    By words: those that hold any of the words, every "phrase" and no -word. By meaning: those
-    with the nearest vectors. By meaning alone raises `ProviderUnavailable`, `ProviderRefused` and
-    `EmbedderMismatch`; a search for both goes on with the words then.
+    Raises:
+        ProviderUnavailable: `semantic` only: the embedder does not answer; trying again may help.
+        ProviderRefused: `semantic` only: the embedder rejects the query or cannot be loaded.
+        EmbedderMismatch: `semantic` only: the stored vectors have another length.
+        InvalidInput: The filter is invalid.
     """
-    vectors_pending = search.catch_up and _catch_up(search, kind)
-    if kind == "semantic":
-        near, tokens = _find_by_similarity(search, limit, vectors_pending=vectors_pending)
-        return Matches(near, None, tokens)
-    words = query.parse_query(search.query, parse_operators=search.parse_operators)
-    if kind == "text":
-        return Matches(_find_by_words(search, words, limit), words)
-    scored, tokens = _find_hybrid(search, words, limit, vectors_pending=vectors_pending)
+    vectors_pending = request.catch_up and _index_pending(request, search_type)
+    if search_type == "semantic":
+        similar, tokens = _find_by_similarity(request, limit, vectors_pending=vectors_pending)
+        return Matches(similar, usage_tokens=tokens)
+    words = query.parse_query(request.query, parse_operators=request.parse_operators)
+    if search_type == "text":
+        return Matches(_find_by_words(request, words, limit), words)
+    scored, tokens = _find_hybrid(request, words, limit, vectors_pending=vectors_pending)
     return Matches(scored, words, tokens)
 
 
 def _find_hybrid(
-    search: SearchRequest, words: WordQuery, limit: int, *, vectors_pending: bool
+    request: SearchRequest, words: WordQuery, limit: int, *, vectors_pending: bool
 ) -> tuple[list[ScoredMessage], int]:
     if limit <= 0:
         return [], 0
-    is_named = search.scope.is_named
-    known = (
-        term_statistics.estimate_term_statistics(words.terms, search.scope)
-        if is_named and words.terms
-        else None
-    )
+    statistics = None
+    if request.scope.is_named and words.terms:
+        statistics = term_statistics.estimate_term_statistics(words.terms, request.scope)
     try:
-        near, tokens = _find_by_similarity(
-            search, max(limit, fusion.VECTOR_CANDIDATES), known, vectors_pending=vectors_pending
+        by_vector, tokens = _find_by_similarity(
+            request,
+            max(limit, fusion.VECTOR_CANDIDATES),
+            statistics,
+            vectors_pending=vectors_pending,
         )
     except (ProviderUnavailable, ProviderRefused, EmbedderMismatch) as error:
-        logger.warning("Only words are searched for (%s)", type(error).__name__)
-        near, tokens = [], 0
-    said = _find_by_words(search, words, max(limit, fusion.WORD_CANDIDATES), known)
-    if not (search.filter or words.demand):
-        return fusion.fuse_scores(said, near, limit=limit), tokens
-    fused = fusion.fuse_scores(said, near, limit=sys.maxsize)
-    allowed = {scored.id for scored in said} | _find_allowed_ids(search, words, fused)
-    return [scored for scored in fused if scored.id in allowed][:limit], tokens
+        logger.warning("Hybrid search uses words only: %s", type(error).__name__)
+        by_vector, tokens = [], 0
+    by_words = _find_by_words(request, words, max(limit, fusion.WORD_CANDIDATES), statistics)
+    if not (request.filter or words.demand):
+        return fusion.fuse_scores(by_words, by_vector, limit=limit), tokens
+    # Matches by vector need not meet the demands of the words, and neighbours not the filter.
+    fused = fusion.fuse_scores(by_words, by_vector, limit=sys.maxsize)
+    allowed = {message.id for message in by_words} | _find_allowed_ids(request, words, fused)
+    return [message for message in fused if message.id in allowed][:limit], tokens
 
 
 def _find_allowed_ids(
-    search: SearchRequest, words: WordQuery, found: Sequence[ScoredMessage]
+    request: SearchRequest, words: WordQuery, messages: Sequence[ScoredMessage]
 ) -> set[str]:
-    """Which of what was found by meaning, or beside it, fits the filter and the demands."""
-    where = metadata_filters.build_message_condition(search.filter)
-    where.add("m.id = ANY(%s)", [scored.id for scored in found])
+    """Return which of the messages match the filter, the required phrases and the exclusions."""
+    where = metadata_filters.build_message_condition(request.filter)
+    where.add("m.id = ANY(%s)", [message.id for message in messages])
     if words.demand:
         where.add("m.search @@ %s::tsquery", words.demand)
-    kept = sql.fetch_all(f"SELECT m.id FROM mastra_memory_message m WHERE {where}", where.params)
-    return {message_id for (message_id,) in kept}
+    return queries.list_ids(where)
 
 
 def _find_by_words(
-    search: SearchRequest, words: WordQuery, limit: int, known: TermStatistics | None = None
+    request: SearchRequest, words: WordQuery, limit: int, statistics: TermStatistics | None = None
 ) -> list[ScoredMessage]:
-    return bm25.find_by_words(words, search.scope, limit=limit, matching=search.filter, known=known)
+    return bm25.find_by_words(
+        words,
+        request.scope,
+        limit=limit,
+        metadata_filter=request.filter,
+        statistics=statistics,
+    )
 
 
 def _find_by_similarity(
-    search: SearchRequest, limit: int, known: TermStatistics | None = None, *, vectors_pending: bool
+    request: SearchRequest,
+    limit: int,
+    statistics: TermStatistics | None = None,
+    *,
+    vectors_pending: bool,
 ) -> tuple[list[ScoredMessage], int]:
+    """Embed the query and return the nearest messages, and the tokens that this cost."""
     model = conf.app_settings().EMBEDDER
-    asked = json_text.clean_text(search.query)
-    cut = passages.split_into_passages(asked, embedder.get_embedder(model).passage_bytes)[
-        :MAX_QUERY_PASSAGES
-    ]
-    if not cut:
+    texts = passages.split_into_passages(
+        json_text.clean_text(request.query), embedder.get_embedder(model).passage_bytes
+    )[:MAX_QUERY_PASSAGES]
+    if not texts:
         return [], 0
     if vectors_pending:
-        requests = search.scope.condition("r")
         indexing.embed_batch(
-            model, limit=MAX_CATCH_UP_MESSAGES, scope=requests, timeout=CATCH_UP_TIMEOUT_SECONDS
+            model,
+            limit=MAX_CATCH_UP_MESSAGES,
+            scope=request.scope.condition("r"),
+            timeout=CATCH_UP_TIMEOUT_SECONDS,
         )
-    made = embedder.embed_query(model, cut)
-    _record_usage(model, made, search)
-    wanted = VectorQuery(
+    embeddings = embedder.embed_query(model, texts)
+    _record_usage(model, embeddings, request)
+    vector_query = VectorQuery(
         model=model,
-        vectors=made.vectors,
-        scope=search.scope,
-        filter=search.filter,
-        threshold=search.threshold,
-        messages=known.messages if known else 0,
+        vectors=embeddings.vectors,
+        scope=request.scope,
+        filter=request.filter,
+        threshold=request.threshold,
+        min_vectors=statistics.messages if statistics else 0,
     )
-    return vector.find_by_similarity(wanted, limit=limit), made.tokens
+    return vector.find_by_similarity(vector_query, limit=limit), embeddings.tokens
 
 
-def _catch_up(search: SearchRequest, kind: SearchType) -> bool:
-    """Index what was saved just now, and tell whether vectors are waited for; one statement."""
-    requests, messages = search.scope.condition("r"), search.scope.condition("m")
-    waiting = sql.fetch_one(
-        f"""SELECT EXISTS (SELECT FROM mastra_memory_message m
-                WHERE m.search IS NULL AND {messages}),
-            EXISTS (SELECT FROM mastra_memory_embeddingrequest r
-                WHERE {requests} AND r.model = %s AND r.error = '' AND r.failed_at IS NULL)""",
-        [*messages.params, *requests.params, conf.app_settings().EMBEDDER],
+def _index_pending(request: SearchRequest, search_type: SearchType) -> bool:
+    """Index the pending words of the scope, and return whether vectors are pending as well.
+
+    Vectors are embedded only for a thread or a resource: a search over everything, in the admin,
+    would otherwise wait for other people's messages.
+    """
+    words_pending, vectors_pending = queries.find_pending(
+        request.scope, conf.app_settings().EMBEDDER
     )
-    assert waiting is not None
-    if waiting[0] and kind != "semantic":
-        tsvector.index_pending_words(messages)
-    return bool(waiting[1] and search.scope.is_named)
+    if words_pending and search_type != "semantic":
+        tsvector.index_pending_words(request.scope.condition("m"))
+    return vectors_pending and request.scope.is_named
 
 
-def _record_usage(model: str, made: Embeddings, search: SearchRequest) -> None:
-    if made.tokens and search.catch_up:
+def _record_usage(model: str, embeddings: Embeddings, request: SearchRequest) -> None:
+    # A search that must not write (`catch_up` is False) records no usage either.
+    if embeddings.tokens and request.catch_up:
         usage.record_usage(
             ModelUsage.Purpose.EMBEDDING,
             model,
-            input_tokens=made.tokens,
-            thread_id=search.scope.thread_id,
-            resource_id=search.scope.resource_id,
+            input_tokens=embeddings.tokens,
+            thread_id=request.scope.thread_id,
+            resource_id=request.scope.resource_id,
         )

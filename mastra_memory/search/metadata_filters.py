@@ -1,4 +1,8 @@
-"""Mastra's filter language as SQL: conditions on a thread's metadata as it is now."""
+"""Compile Mastra's metadata filters to SQL.
+
+The vector stores of Mastra copy metadata to each vector. Here a filter applies to the thread's
+current metadata, or to a few fields of the message itself. Values are always parameters.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +15,9 @@ from mastra_memory.exceptions import InvalidInput, Issue
 from mastra_memory.search import regex
 
 MAX_DEPTH = 10
+"""Levels of nested operators."""
 MAX_CONDITIONS = 200
+"""Conditions in one filter."""
 
 _MESSAGE_KEYS = {
     "message_id": "to_jsonb(m.id)",
@@ -22,54 +28,78 @@ _MESSAGE_KEYS = {
     "created_at": """to_jsonb(to_char(m.created_at AT TIME ZONE 'UTC',
         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))""",
 }
-"""Keys that mean the message itself; all others are keys of the thread's metadata, a dot in one
-goes a level deeper."""
+"""Keys of the message itself. All others are keys of the thread's metadata, where a dot separates
+levels: `user.plan` is the key `plan` in the object `user`."""
 
 _LOGICAL_OPERATORS = ("$and", "$or", "$nor", "$not")
 _COMPARISON_OPERATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 
-def build_condition(given: Mapping[str, Any]) -> sql.Where:
-    """The filter as SQL on a message `m` and its thread `t`.
+def build_condition(metadata_filter: Mapping[str, Any]) -> sql.Where:
+    """Return the filter as SQL on a message `m` and its thread `t`.
 
-    Several keys in one object are joined by AND, at every level. Raises `InvalidInput` naming
-    the place of what cannot be read.
+    Several keys of one object are joined by AND, at every level.
+
+    Raises:
+        InvalidInput: The filter is invalid; the issue names the path, such as `filter.n.$gt`.
     """
-    reader = _FilterCompiler()
+    compiler = _FilterCompiler()
     where = sql.Where()
-    where.add(reader.all_of(given, "filter", 0), *reader.params)
+    where.add(compiler.all_of(metadata_filter, "filter", 0), *compiler.params)
     return where
 
 
-def build_message_condition(given: Mapping[str, Any] | None) -> sql.Where:
-    """The filter as SQL on a message `m` alone; everything fits no filter."""
+def build_message_condition(metadata_filter: Mapping[str, Any] | None) -> sql.Where:
+    """Return the filter as SQL on a message `m` alone. Without a filter, everything matches."""
     where = sql.Where()
-    if given:
-        inner = build_condition(given)
+    if metadata_filter:
+        condition = build_condition(metadata_filter)
         where.add(
+            # A fragment of a statement; the condition's values are parameters.
             f"""EXISTS (SELECT 1 FROM mastra_memory_thread t
-            WHERE t.id = m.thread_id AND {inner})""",
-            *inner.params,
+            WHERE t.id = m.thread_id AND {condition})""",  # noqa: S608
+            *condition.params,
+        )
+    return where
+
+
+def build_vector_condition(metadata_filter: Mapping[str, Any] | None) -> sql.Where:
+    """Return the filter as SQL on a vector `e`. Without a filter, everything matches."""
+    where = sql.Where()
+    if metadata_filter:
+        condition = build_condition(metadata_filter)
+        where.add(
+            # A fragment of a statement; the condition's values are parameters.
+            f"""EXISTS (SELECT 1 FROM mastra_memory_message m
+            JOIN mastra_memory_thread t ON t.id = m.thread_id
+            WHERE m.id = e.message_id AND {condition})""",  # noqa: S608
+            *condition.params,
         )
     return where
 
 
 class _FilterCompiler:
-    """Walks the filter and collects parameters in the order of their places."""
+    """Walk a filter and return SQL. `params` is in the order of the placeholders.
+
+    Each method returns a condition that is true or false but never null, because NOT null is null:
+    `$not` and `$ne` would then drop messages that have no such key.
+    """
 
     def __init__(self) -> None:
         self.params: list[Any] = []
         self.conditions = 0
         self.patterns = 0
         self.element: str | None = None
-        """What keys belong to inside of `$elemMatch`: an element of a list."""
+        """Inside `$elemMatch`: the SQL of the list's element that keys belong to."""
 
-    def all_of(self, given: Any, path: str, depth: int) -> str:
-        if not isinstance(given, Mapping):
+    def all_of(self, conditions: Any, path: str, depth: int) -> str:
+        if not isinstance(conditions, Mapping):
             raise _invalid(path, "expected an object")
         if depth > MAX_DEPTH:
             raise _invalid(path, f"is nested more than {MAX_DEPTH} levels deep")
-        parts = [self.entry(key, value, f"{path}.{key}", depth) for key, value in given.items()]
+        parts = [
+            self.entry(key, value, f"{path}.{key}", depth) for key, value in conditions.items()
+        ]
         return f"({' AND '.join(parts) or 'TRUE'})"
 
     def entry(self, key: str, value: Any, path: str, depth: int) -> str:
@@ -83,7 +113,7 @@ class _FilterCompiler:
             case "$not":
                 return f"NOT {self.all_of(value, path, depth + 1)}"
         if key.startswith("$"):
-            raise _invalid(path, "is no operator that stands outside of a key")
+            raise _invalid(path, "is not an operator that may be used without a key")
         if not _has_operators(value):
             return self.operator(key, "$eq", value, path, depth)
         parts = [self.operator(key, o, v, f"{path}.{o}", depth) for o, v in value.items()]
@@ -97,7 +127,7 @@ class _FilterCompiler:
     def operator(self, key: str, name: str, value: Any, path: str, depth: int) -> str:
         self.conditions += 1
         if self.conditions > MAX_CONDITIONS:
-            raise _invalid(path, f"is more than condition number {MAX_CONDITIONS}")
+            raise _invalid(path, f"is one of more than {MAX_CONDITIONS} conditions")
         if name in _COMPARISON_OPERATORS:
             return self.comparison(key, _COMPARISON_OPERATORS[name], value, path)
         match name:
@@ -123,41 +153,41 @@ class _FilterCompiler:
                 return f"({self.field(key)} IS NOT NULL) = {self.truth(value, path)}"
             case "$not":
                 return f"NOT {self.entry(key, value, path, depth + 1)}"
-        raise _invalid(path, "is no operator")
+        raise _invalid(path, "is not a supported operator")
 
     def equal(self, key: str, value: Any) -> str:
-        """Equal in type and value; null also where the key is missing."""
+        """Compare type and value. A missing key equals null."""
         empty = "'null'::jsonb"
         return f"(coalesce({self.field(key)}, {empty}) = {self.json(value)})"
 
     def member(self, key: str, value: Any, path: str) -> str:
-        """One of these, or a list that holds one of them."""
+        """Match one of these values, or a list that contains one of them."""
         items = [json_text.dumps(item) for item in _require_list(value, path)]
-        own = f"coalesce({self.field(key)}, 'null'::jsonb) = ANY(%s::jsonb[])"
+        equal = f"coalesce({self.field(key)}, 'null'::jsonb) = ANY(%s::jsonb[])"
         self.params.append(items)
         is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
-        held = f"{is_list} AND {self.field(key)} @> ANY(%s::jsonb[])"
+        contained = f"{is_list} AND {self.field(key)} @> ANY(%s::jsonb[])"
         self.params.append(items)
-        return f"({own} OR coalesce({held}, FALSE))"
+        return f"({equal} OR coalesce({contained}, FALSE))"
 
     def contains(self, key: str, value: Any) -> str:
-        """A list that holds the value, or all values of a list; a text that holds a text."""
-        held = f"{self.field(key)} @> {self.json(value)}"
+        """Match a list that contains the value or values, or a string that contains the string."""
+        contained = f"{self.field(key)} @> {self.json(value)}"
         if not isinstance(value, str):
-            return f"coalesce({held}, FALSE)"
-        said = f"jsonb_typeof({self.field(key)}) = 'string' AND {self.field(key)} #>> '{{}}' ILIKE"
+            return f"coalesce({contained}, FALSE)"
+        like = f"jsonb_typeof({self.field(key)}) = 'string' AND {self.field(key)} #>> '{{}}' ILIKE"
         self.params.append("%" + re.sub(r"([%_\\])", r"\\\1", json_text.clean_text(value)) + "%")
-        return f"coalesce({held} OR ({said} %s), FALSE)"
+        return f"coalesce({contained} OR ({like} %s), FALSE)"
 
     def size(self, key: str, value: Any, path: str) -> str:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-            raise _invalid(path, "expected a whole number of at least 0")
+            raise _invalid(path, "expected an integer of at least 0")
         is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
         length = f"jsonb_array_length({self.field(key)})"
         return f"(CASE WHEN {is_list} THEN {length} = {value} ELSE FALSE END)"
 
     def any_element(self, key: str, value: Any, path: str, depth: int) -> str:
-        """A list with an element that fits: conditions on its keys, or on itself."""
+        """Match a list with an element that meets the conditions, on its keys or on itself."""
         if not isinstance(value, Mapping):
             raise _invalid(path, "expected an object")
         if depth > MAX_DEPTH:
@@ -174,34 +204,34 @@ class _FilterCompiler:
         ]
         self.element = outer
         return f"""EXISTS (SELECT 1 FROM jsonb_array_elements({items}) AS e{depth}(value)
-            WHERE {" AND ".join(parts) or "TRUE"})"""
+            WHERE {" AND ".join(parts) or "TRUE"})"""  # noqa: S608 -- only names
 
     def pattern(self, key: str, value: Any, path: str) -> str:
-        """A text whose beginning matches a regular expression of PostgreSQL."""
+        """Match a string against a regular expression of PostgreSQL."""
         self.patterns += 1
         if self.patterns > regex.MAX_PATTERNS:
-            raise _invalid(path, f"is more than regular expression number {regex.MAX_PATTERNS}")
+            raise _invalid(path, f"is one of more than {regex.MAX_PATTERNS} regular expressions")
         if not isinstance(value, str):
-            raise _invalid(path, "expected a text")
-        asked = json_text.clean_text(value)
-        if problem := regex.find_problem(asked):
+            raise _invalid(path, "expected a string")
+        pattern = json_text.clean_text(value)
+        if problem := regex.find_problem(pattern):
             raise _invalid(path, problem)
         try:
             with routing.atomic():
-                sql.fetch_one("SELECT '' ~ %s", [asked])
+                sql.fetch_one("SELECT '' ~ %s", [pattern])
         except DataError:
-            raise _invalid(path, "is no regular expression") from None
+            raise _invalid(path, "is not a valid regular expression of PostgreSQL") from None
         is_text = f"jsonb_typeof({self.field(key)}) = 'string'"
-        found = (
+        matches = (
             f"{is_text} AND left({self.field(key)} #>> '{{}}', {regex.MAX_TEXT_CHARACTERS}) ~ %s"
         )
-        self.params.append(asked)
-        return f"coalesce({found}, FALSE)"
+        self.params.append(pattern)
+        return f"coalesce({matches}, FALSE)"
 
     def comparison(self, key: str, sign: str, value: Any, path: str) -> str:
-        """Numbers with numbers and texts with texts; never one with the other."""
+        """Compare numbers with numbers and strings with strings, never one with the other."""
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise _invalid(path, "expected a number or a text")
+            raise _invalid(path, "expected a number or a string")
         kind = "string" if isinstance(value, str) else "number"
         typed = f"jsonb_typeof({self.field(key)}) = '{kind}'"
         return f"coalesce({typed} AND {self.field(key)} {sign} {self.json(value)}, FALSE)"

@@ -1,12 +1,19 @@
-"""The parts of SQL that several searches share: words of a message, and its neighbours."""
+"""The SQL of searches. Values are always parameters; only names and fragments are formatted in."""
 
-from django.db.models import BooleanField, ExpressionWrapper, F, Func, QuerySet
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import BooleanField, ExpressionWrapper, F, Func
 from django.db.models.expressions import RawSQL
 
 from mastra_memory import conf
-from mastra_memory.db import json_text
-from mastra_memory.models import Message
-from mastra_memory.search import tsvector
+from mastra_memory.db import json_text, sql
+from mastra_memory.embedding import embedder
+from mastra_memory.embedding.embedder import Vector
+from mastra_memory.embedding.vector_index import TABLE, VectorIndex
+from mastra_memory.search.query import is_phrase
+from mastra_memory.search.scope import VISIBLE, SearchScope
+from mastra_memory.search.types import ScoredMessage, TermPlan
 
 ALL_WORDS_QUERY = """websearch_to_tsquery(%s::regconfig,
     mastra_memory_spaced(mastra_memory_fold(%s)))"""
@@ -16,6 +23,9 @@ Fold and space the words as the index does, or `tea/coffee`, accents and scripts
 would not be found. This also replaces every dash, so there is no way to exclude a word: searches
 in masked text rely on that. "Quoted words" must follow each other.
 """
+
+SCORED_COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
+"""The fields of `ScoredMessage` for a message `m`, without the score."""
 
 
 def has_all_words(vector: F | Func, words: str, language: str) -> ExpressionWrapper:
@@ -30,14 +40,41 @@ def has_all_words(vector: F | Func, words: str, language: str) -> ExpressionWrap
     return ExpressionWrapper(matches, output_field=BooleanField())
 
 
-def list_messages_with_words(words: str) -> QuerySet[Message]:
-    """Return the messages that contain all the words, in no order.
+def update_pending_words(where: sql.Where, limit: int) -> int:
+    """Write the column `search` of up to `limit` messages `m` that have none, the newest first."""
+    return sql.execute(
+        # The ORM cannot limit an UPDATE. Materialized: PostgreSQL may run a plain subquery once
+        # per row, and would then update more rows than the limit.
+        f"""WITH due AS MATERIALIZED (
+            SELECT m.id FROM mastra_memory_message m WHERE m.search IS NULL AND {where}
+            ORDER BY m.created_at DESC LIMIT %s FOR UPDATE SKIP LOCKED)
+        UPDATE mastra_memory_message m SET search = mastra_memory_words(%s::regconfig, m.text)
+        FROM due WHERE m.id = due.id""",
+        [*where.params, limit, conf.app_settings().SEARCH_LANGUAGE],
+    )
 
-    Index recently saved messages first, so that they are found.
+
+def find_pending(scope: SearchScope, model: str) -> tuple[bool, bool]:
+    """Return whether messages of the scope wait for their words, and for vectors of `model`.
+
+    One statement for both, since it runs before every search.
     """
-    tsvector.index_pending_words()
-    language = conf.app_settings().SEARCH_LANGUAGE
-    return Message.objects.filter(has_all_words(F("search"), words, language))
+    messages, requests = scope.condition("m"), scope.condition("r")
+    found = sql.fetch_one(
+        f"""SELECT EXISTS (SELECT FROM mastra_memory_message m
+                WHERE m.search IS NULL AND {messages}),
+            EXISTS (SELECT FROM mastra_memory_embeddingrequest r
+                WHERE {requests} AND r.model = %s AND r.error = '' AND r.failed_at IS NULL)""",
+        [*messages.params, *requests.params, model],
+    )
+    assert found is not None
+    return found[0], found[1]
+
+
+def list_ids(where: sql.Where) -> set[str]:
+    """Return the ids of the messages `m` that match. The metadata filter exists only as SQL."""
+    rows = sql.fetch_all(f"SELECT m.id FROM mastra_memory_message m WHERE {where}", where.params)
+    return {message_id for (message_id,) in rows}
 
 
 def build_neighbours(
@@ -63,3 +100,279 @@ def build_neighbours(
             ORDER BY m.created_at {direction}, m.sequence {direction} LIMIT {limit})"""
 
     return f"""{build_side("<", "DESC", before)} UNION ALL {build_side(">", "ASC", after)}"""
+
+
+def list_adjacent(message_ids: Sequence[str]) -> list[tuple[str, ScoredMessage]]:
+    """Return each of these messages' ids with its previous and its next visible message."""
+    neighbours = build_neighbours(
+        "message", SCORED_COLUMNS, before="1", after="1", condition=VISIBLE
+    )
+    rows = sql.fetch_all(
+        f"""SELECT message.id, neighbour.* FROM mastra_memory_message message
+        CROSS JOIN LATERAL ({neighbours}) neighbour WHERE message.id = ANY(%s)""",
+        [list(message_ids)],
+    )
+    return [(row[0], ScoredMessage(row[1], row[2], row[3], 0.0)) for row in rows]
+
+
+def read_with_context(message_ids: Sequence[str], before: int, after: int) -> list[sql.SqlRow]:
+    """Return one row for each neighbour of each message, or one row if there is no neighbour.
+
+    The columns are the message's id, thread, resource, role, text, time and thread title, then
+    whether the neighbour is earlier, and the neighbour's id, role, text and time. One statement
+    with lateral joins, where the ORM would need one query for each message.
+    """
+    neighbours = build_neighbours(
+        "h",
+        """(m.created_at, m.sequence) < (h.created_at, h.sequence) AS earlier,
+            m.id, m.role, m.text, m.created_at, m.sequence""",
+        before="%s",
+        after="%s",
+        condition=VISIBLE,
+    )
+    return sql.fetch_all(
+        f"""WITH h AS MATERIALIZED (
+            SELECT m.* FROM mastra_memory_message m WHERE m.id = ANY(%s)),
+        near AS (SELECT h.id AS hit, n.* FROM h CROSS JOIN LATERAL ({neighbours}) n)
+        SELECT h.id, h.thread_id, h.resource_id, h.role, h.text, h.created_at,
+            coalesce(nullif(t.title, ''), t.id),
+            n.earlier, n.id, n.role, n.text, n.created_at
+        FROM h JOIN mastra_memory_thread t ON t.id = h.thread_id LEFT JOIN near n ON n.hit = h.id
+        ORDER BY h.id, n.created_at, n.sequence""",
+        [list(message_ids), before, after],
+    )
+
+
+def sample_terms(
+    terms: Sequence[str], where: sql.Where, *, points: int, per_point: int, max_counted: int
+) -> sql.SqlRow:
+    """Return how many messages `m` there are, the sample's size, and each term's count in it.
+
+    The sample is read at `points` moments, equally far apart, through the index on the time.
+    """
+    containing = ", ".join("count(*) FILTER (WHERE words @@ %s::tsquery)" for _ in terms)
+    found = sql.fetch_one(
+        f"""WITH span AS MATERIALIZED (
+            SELECT min(m.created_at) AS first, max(m.created_at) AS last
+            FROM mastra_memory_message m WHERE {where}),
+        sample AS MATERIALIZED (
+            SELECT DISTINCT ON (s.sequence) s.search AS words
+            FROM span CROSS JOIN generate_series(0, {points - 1}) AS point
+            CROSS JOIN LATERAL (SELECT m.sequence, m.search FROM mastra_memory_message m
+                WHERE {where} AND m.created_at >=
+                    span.first + (span.last - span.first) * (point::float8 / {points})
+                ORDER BY m.created_at LIMIT {per_point}) AS s)
+        SELECT (SELECT count(*) FROM (
+            SELECT 1 FROM mastra_memory_message m WHERE {where} LIMIT {max_counted}) AS m),
+            count(*), {containing} FROM sample""",
+        [*where.params, *where.params, *where.params, *terms],
+    )
+    assert found is not None
+    return found
+
+
+# BM25. Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009),
+# https://doi.org/10.1561/1500000019. The score of a message is the sum over the query's terms of
+#
+#     idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length))
+#     idf = ln(1 + (N - df + 0.5) / (df + 0.5))
+#
+# where tf is how often the term occurs in the message, df in how many messages it occurs and N how
+# many messages the scope has. The idf has the "1 +" of Lucene, which keeps it positive for words
+# in more than half of the messages. k1 and b are the usual values, also Lucene's and
+# Elasticsearch's; Lucene leaves out the constant factor k1 + 1, which changes no order.
+K1 = 1.2
+"""How soon further occurrences of a term in one message stop to count."""
+B = 0.75
+"""How much a message longer than the average is discounted: 0 not at all, 1 in full."""
+
+MAX_COUNTED_MESSAGES = 50_000
+"""Count a scope no further than this for N: the idf hardly changes beyond."""
+MAX_TITLES = 200
+"""Threads that are found by their titles."""
+_TS_RANK_SINGLE_OCCURRENCE = 0.0607927
+"""`ts_rank` of a word that occurs once: 0.1 * 6 / pi²."""
+
+_COUNT_SCOPE = f"""(SELECT count(*) FROM (SELECT 1 FROM mastra_memory_message m
+    WHERE {{messages}} AND m.created_at >= c.oldest LIMIT {MAX_COUNTED_MESSAGES}) m)"""
+
+
+def rank_by_bm25(
+    plan: TermPlan, scope: SearchScope, matching: sql.Where, limit: int
+) -> list[ScoredMessage]:
+    """Select and rank candidates, best first, in one statement.
+
+    In SQL, since only the database has the words of the candidates: sending them to Python would
+    cost more than the ranking. The steps are: `found` holds the candidates; `named` the threads
+    whose titles match; `ranked` adds the newest message of each of these; `counted` has the
+    average length and the df of each term, `scope` each idf.
+
+    `matching` is a condition on messages `m`.
+    """
+    query = plan.query
+    messages, threads = scope.condition("m"), scope.thread_condition("t")
+    titles = query.as_prefixes()
+    indexes = range(len(query.terms))
+    # The newest message stands for a thread that was found by its title. It must not contain an
+    # excluded word. Its own words may still be pending.
+    newest = f"""SELECT m.id, m.thread_id, m.created_at, m.sequence,
+            coalesce(m.search, ''::tsvector) AS words
+        FROM mastra_memory_message m
+        WHERE m.thread_id = n.id AND {VISIBLE} AND {matching}
+            AND {_exclude_terms("m.search", query.excluded)}
+        ORDER BY m.created_at DESC, m.sequence DESC LIMIT 1"""
+    frequencies = f"""id, thread_id, created_at, sequence, length(words)::float8 AS size,
+        {", ".join(_term_frequency_sql(term, index) for index, term in enumerate(query.terms))}"""
+    order = "m.created_at"
+    if plan.preferred:
+        # Preferred messages first, then by time. As one number, because PostgreSQL sorts by that
+        # several times faster than by two columns; 1e12 seconds is later than any date it stores.
+        order = "date_part('epoch', m.created_at) + (m.search @@ %s::tsquery)::int * 1e12"
+    total, total_params = "%s", [plan.messages]
+    if plan.messages is None:
+        total, total_params = _COUNT_SCOPE.format(messages=messages), messages.params
+    statement = f"""
+        WITH found AS MATERIALIZED (
+            SELECT {frequencies} FROM (
+                SELECT m.id, m.thread_id, m.created_at, m.sequence, m.search AS words
+                FROM mastra_memory_message m
+                WHERE {messages} AND {VISIBLE} AND {matching} AND m.search @@ %s::tsquery
+                ORDER BY {order} DESC, m.sequence DESC LIMIT {plan.max_candidates}) m),
+        named AS MATERIALIZED (
+            SELECT id, {", ".join(f"words @@ %s::tsquery AS t{i}" for i in indexes)} FROM (
+                SELECT t.id, mastra_memory_words('simple', t.title) AS words
+                FROM mastra_memory_thread t
+                WHERE {threads} AND mastra_memory_words('simple', t.title) @@ %s::tsquery
+                ORDER BY t.updated_at DESC LIMIT {MAX_TITLES}) t),
+        ranked AS MATERIALIZED (
+            SELECT * FROM found UNION ALL
+            SELECT {frequencies} FROM (SELECT top.* FROM named n CROSS JOIN LATERAL ({newest}) top
+                WHERE top.id NOT IN (SELECT id FROM found)) f),
+        counted AS MATERIALIZED (
+            SELECT greatest(avg(size), 1) AS size, count(*) AS found,
+                CASE WHEN count(*) < {plan.max_candidates} THEN '-infinity' ELSE min(created_at) END
+                    AS oldest,
+                {", ".join(map(_document_frequency_sql, indexes))}
+            FROM ranked),
+        sized AS MATERIALIZED (
+            SELECT c.*, greatest(c.found, {total})::float8 AS total FROM counted c),
+        scope AS MATERIALIZED (SELECT size, {", ".join(map(_idf_sql, indexes))} FROM sized)
+        SELECT w.id, date_part('epoch', w.created_at), w.sequence,
+            ({" + ".join(map(_bm25_sql, indexes))})::float8 AS score
+        FROM scope s CROSS JOIN LATERAL (
+            SELECT r.*, {K1}::float8 * ({1 - B} + {B}::float8 * r.size / s.size) AS length
+            FROM ranked r OFFSET 0) w
+        LEFT JOIN named n ON n.id = w.thread_id
+        ORDER BY score DESC, w.created_at DESC, w.sequence DESC LIMIT %s"""
+    params: list[Any] = [
+        *query.terms,
+        *messages.params,
+        *matching.params,
+        plan.filter,
+        *filter(None, [plan.preferred]),
+        *titles.terms,
+        *threads.params,
+        titles.filter,
+        *query.terms,
+        *matching.params,
+        *query.excluded,
+        *plan.min_document_frequencies,
+        *total_params,
+        limit,
+    ]
+    return [ScoredMessage(*row) for row in sql.fetch_all(statement, params)]
+
+
+def _exclude_terms(column: str, excluded: Sequence[str]) -> str:
+    return " AND ".join(f"NOT {column} @@ %s::tsquery" for _ in excluded) or "TRUE"
+
+
+def _term_frequency_sql(term: str, index: int) -> str:
+    """Return SQL of how often a term occurs in `words`; a phrase counts once.
+
+    No function of PostgreSQL returns how often a tsvector contains a word, so it is computed from
+    `ts_rank`. For one word that is 0.1 * 6 / pi² times the sum of 1/i² for i up to the count n
+    (`calc_rank_or` in tsrank.c). The sum to infinity is pi²/6 = 1.644934, and what is missing after
+    n is nearly 1 / (n + 0.5); solve for n. The last term makes it 0 for a word that is missing.
+    """
+    rank = "ts_rank(words, %s::tsquery)"
+    if is_phrase(term):
+        rank = f"(words @@ %s::tsquery)::int * {_TS_RANK_SINGLE_OCCURRENCE}"
+    rest = f"greatest(1.644934::float8 - 16.44934::float8 * {rank}, 0.001)"
+    return f"1 / {rest} - 1 / 1.644934::float8 AS tf{index}"
+
+
+def _document_frequency_sql(index: int) -> str:
+    """Return SQL of the df: counted among the candidates, but not below the estimate."""
+    return f"greatest(count(*) FILTER (WHERE tf{index} > 0.5), %s)::float8 AS df{index}"
+
+
+def _idf_sql(index: int) -> str:
+    return f"ln(1 + (total - df{index} + 0.5) / (df{index} + 0.5)) AS idf{index}"
+
+
+def _bm25_sql(index: int) -> str:
+    """Return SQL of one term's score. A match in the thread's title adds the idf once more."""
+    score = f"w.tf{index} * {K1 + 1}::float8 / (w.tf{index} + w.length)"
+    return f"s.idf{index} * ({score} + CASE WHEN n.t{index} THEN 1 ELSE 0 END)"
+
+
+def is_hnsw_scan_cheaper(
+    index: VectorIndex,
+    where: sql.Where,
+    *,
+    min_vectors: int,
+    exact_limit: int,
+    lookup_cost: float,
+) -> bool:
+    """Return whether the index is complete and its scan is cheaper than comparing all vectors `e`.
+
+    See `vector.is_index_cheaper` for the cost model. One statement takes the size of the index from
+    the statistics, solves the model for the smallest scope where the scan is cheaper, and counts
+    the scope no further than that.
+    """
+    found = sql.fetch_one(
+        f"""SELECT index.size IS NOT NULL AND index.enough <= CASE
+            WHEN %s >= index.enough THEN %s ELSE (SELECT count(*) FROM (SELECT 1 FROM {TABLE} e
+                WHERE {index.condition} AND {where} LIMIT index.enough) AS e) END
+        FROM (SELECT size, CASE WHEN size IS NULL THEN 1 ELSE 1 + floor(greatest(
+                (%s + sqrt(%s + 4 * %s * size)) / 2, %s)) END::bigint AS enough
+            FROM (SELECT (SELECT greatest(c.reltuples, 0)::float8 FROM pg_class c
+                JOIN pg_index i ON i.indexrelid = c.oid
+                WHERE c.oid = to_regclass(%s) AND i.indisvalid) AS size) AS known) AS index""",
+        [
+            *(min_vectors, min_vectors, *where.params),
+            *(exact_limit, exact_limit**2, lookup_cost, exact_limit + lookup_cost, index.name),
+        ],
+    )
+    return bool(found and found[0])
+
+
+def find_other_dimensions(index: VectorIndex, where: sql.Where) -> int | None:
+    """Return the length of a vector `e` of the same model that has another length, or None."""
+    found = sql.fetch_one(
+        f"""SELECT dimensions FROM {TABLE} e
+        WHERE model = %s AND dimensions <> %s AND {where} LIMIT 1""",
+        [index.model, index.dimensions, *where.params],
+    )
+    return None if found is None else found[0]
+
+
+def list_nearest(
+    index: VectorIndex, vector: Vector, where: sql.Where, *, limit: int, exact: bool
+) -> list[ScoredMessage]:
+    """Return the messages of the `limit` passages `e` nearest to a vector, in no order.
+
+    A message is returned once for each of its passages. In SQL, because the inner query must match
+    the expression of the index literally, or PostgreSQL does not use it.
+    """
+    rows = sql.fetch_all(
+        f"""SELECT {SCORED_COLUMNS}, {index.similarity("n.distance")}
+        FROM (SELECT e.message_id, {index.distance("e", exact=exact)} AS distance
+            FROM {TABLE} e WHERE {index.condition} AND {where}
+            ORDER BY distance LIMIT %s) AS n
+        JOIN mastra_memory_message m ON m.id = n.message_id
+        WHERE n.distance <> 'NaN'""",
+        [embedder.format_vector(vector), *where.params, limit],
+    )
+    return [ScoredMessage(*row) for row in rows]

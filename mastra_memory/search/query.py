@@ -1,4 +1,4 @@
-"""What a person typed into a search box: loose words, "phrases", and -words to leave out."""
+"""Parse a search query: loose words, required `"phrases"`, and excluded `-words`."""
 
 import re
 from collections.abc import Sequence
@@ -8,14 +8,18 @@ from mastra_memory import conf
 from mastra_memory.db import json_text, sql
 
 MAX_CHARACTERS = 4_000
+"""What follows in a longer query is ignored."""
 MAX_TERMS = 48
-"""Terms that count; a longer query is a text of its own and its first words say enough."""
+"""Terms that count. Beyond these a query is a text of its own, and more of it adds little."""
 
 _TOKEN = re.compile(r'(?P<minus>(?<!\S)-)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _OPERATORS = re.compile(r'"|(?<!\S)-+')
-_LEXEME = re.compile(r"'(?:[^']|'')*'")
+LEXEME = re.compile(r"'(?:[^']|'')*'")
+"""One lexeme in the text of a `tsquery`."""
 
-# Scripts written without spaces: their runs are looked up pair by pair.
+# Scripts that put no spaces between words (Thai and Lao, Burmese, Khmer, kana, Han). The index has
+# each of their characters as a word of its own, so a run of them is searched for as overlapping
+# pairs of characters, each a phrase.
 UNSPACED = (
     r"[\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     r"\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -25,17 +29,18 @@ _UNSPACED_RUN = re.compile(UNSPACED + "+")
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """A query in the database's terms; each is a `tsquery` as text."""
+    """A parsed query. Each item is the text of a `tsquery`."""
 
     terms: Sequence[str]
-    """Any of them makes a message a candidate; all of them count for its rank."""
+    """Words and phrases. Any of them makes a message a candidate; all of them add to its score."""
     required: Sequence[str]
-    """Phrases; every one must be there."""
+    """Phrases; every one must occur."""
     excluded: Sequence[str]
+    """Words and phrases; none may occur."""
 
     @property
     def filter(self) -> str | None:
-        """What a message must match; None when nothing is asked for."""
+        """The `tsquery` that a message must match; None if the query has no terms."""
         if not self.terms:
             return None
         any_term = " | ".join(f"({term})" for term in self.terms)
@@ -43,68 +48,71 @@ class WordQuery:
 
     @property
     def demand(self) -> str | None:
-        """What a message must match however it was found; None when nothing is demanded."""
-        parts = [f"({part})" for part in self.required] + [f"!({x})" for x in self.excluded]
+        """The part of `filter` that also holds for matches by vectors; None if there is none."""
+        parts = [f"({phrase})" for phrase in self.required]
+        parts += [f"!({term})" for term in self.excluded]
         return " & ".join(parts) or None
 
     def as_prefixes(self) -> "WordQuery":
-        """The same for texts whose words are not reduced to their stems: stems as prefixes."""
+        """Return the query for text whose words are not stemmed: each stem matches as a prefix."""
         return WordQuery(*map(_to_prefixes, (self.terms, self.required, self.excluded)))
 
 
 def is_phrase(term: str) -> bool:
-    """Whether a term is more than one word."""
-    return len(_LEXEME.findall(term)) > 1
+    """Return whether a term has more than one word."""
+    return len(LEXEME.findall(term)) > 1
 
 
 def _to_prefixes(queries: Sequence[str]) -> list[str]:
-    return [_LEXEME.sub(lambda found: found[0] + ":*", query) for query in queries]
+    return [LEXEME.sub(lambda lexeme: lexeme[0] + ":*", query) for query in queries]
 
 
 def parse_query(text: str, *, parse_operators: bool = True) -> WordQuery:
-    """Split the text and reduce its words to stems, in one statement.
+    """Split the text into words and phrases, and reduce the words to their stems.
 
-    Without `with_syntax` quotes and minus signs are no more than that: in what somebody wrote to
-    somebody else they demand nothing.
+    Without `parse_operators`, quotes and minus signs have no meaning: in a text that one person
+    wrote to another they are ordinary punctuation. One statement, since PostgreSQL does the
+    stemming, with the language of `SEARCH_LANGUAGE`.
     """
     text = json_text.clean_text(text[:MAX_CHARACTERS])
-    words, soft, required, excluded = _split_query(
+    words, pairs, required, excluded = _split_query(
         text if parse_operators else _OPERATORS.sub(" ", text)
     )
-    language = conf.app_settings().SEARCH_LANGUAGE
-    found = sql.fetch_one(
+    row = sql.fetch_one(
         """SELECT ARRAY(SELECT lexeme FROM unnest(mastra_memory_words(language, %s))
                 ORDER BY positions[1]),
             ARRAY(SELECT mastra_memory_phrase(language, p)::text FROM unnest(%s::text[]) p),
             ARRAY(SELECT mastra_memory_phrase(language, p)::text FROM unnest(%s::text[]) p),
             ARRAY(SELECT mastra_memory_phrase(language, p)::text FROM unnest(%s::text[]) p)
         FROM (SELECT %s::regconfig AS language) AS chosen""",
-        [" ".join(words), soft, required, excluded, language],
+        [" ".join(words), pairs, required, excluded, conf.app_settings().SEARCH_LANGUAGE],
     )
-    assert found is not None
-    lexemes, soft, required, excluded = found
-    single = ["'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes]
+    assert row is not None
+    lexemes, pairs, required, excluded = row
+    singles = ["'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes]
+    # A phrase of ignored words, such as "of the", becomes an empty query.
     required = [phrase for phrase in required if phrase]
-    terms = dict.fromkeys([*required, *single, *filter(None, soft)])
-    return WordQuery(list(terms)[:MAX_TERMS], required, [phrase for phrase in excluded if phrase])
+    terms = dict.fromkeys([*required, *singles, *filter(None, pairs)])
+    return WordQuery(list(terms)[:MAX_TERMS], required, [term for term in excluded if term])
 
 
 def _split_query(text: str) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return the loose words, pairs of characters of unspaced scripts, phrases and exclusions."""
     words: list[str] = []
     pairs: list[str] = []
     required: list[str] = []
     excluded: list[str] = []
-    for piece in _TOKEN.finditer(text):
-        said = piece["phrase"] if piece["phrase"] is not None else piece["word"]
-        if piece["minus"]:
-            excluded.append(said)
-        elif piece["phrase"] is not None:
-            required.append(said)
+    for token in _TOKEN.finditer(text):
+        part = token["phrase"] if token["phrase"] is not None else token["word"]
+        if token["minus"]:
+            excluded.append(part)
+        elif token["phrase"] is not None:
+            required.append(part)
         else:
-            words.append(_UNSPACED_RUN.sub(" ", said))
-            pairs += [pair for run in _UNSPACED_RUN.findall(said) for pair in _make_bigrams(run)]
+            words.append(_UNSPACED_RUN.sub(" ", part))
+            pairs += [pair for run in _UNSPACED_RUN.findall(part) for pair in _make_bigrams(run)]
     return words, pairs, required, excluded
 
 
 def _make_bigrams(run: str) -> list[str]:
-    return [run[at : at + 2] for at in range(max(len(run) - 1, 1))]
+    return [run[start : start + 2] for start in range(max(len(run) - 1, 1))]

@@ -1,4 +1,4 @@
-"""Check regular expressions of callers before the database runs them.
+"""Check regular expressions of callers before PostgreSQL runs them.
 
 PostgreSQL matches with automata in linear time, with two exceptions: a look-around is started again
 at every character, and back-references need backtracking. Counted repetitions are unrolled, which
@@ -50,7 +50,8 @@ def measure_size(pattern: str) -> int:
     look-around for it; `*`, `+` and `?` double what they repeat, and `{m,n}` multiplies it by its
     larger number.
 
-    Raises: ValueError for groups other than `(...)` and `(?:...)`, and for back-references.
+    Raises:
+        ValueError: A group other than `(...)` and `(?:...)`, or a back-reference.
     """
     sizes = [0]  # of the groups that are open
     last = 0  # size of the atom that a quantifier would repeat

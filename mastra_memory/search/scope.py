@@ -1,51 +1,53 @@
-"""Where a search may look: a thread, a resource, a queryset of threads, or everywhere."""
+"""Where to search: a thread, a resource, a queryset of threads, or everywhere."""
 
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
+from mastra_memory.content.signal_types import IS_REMINDER_SQL
 from mastra_memory.db import json_text, sql
 from mastra_memory.models import Thread
 
-VISIBLE = "NOT (m.signal = 'system-reminder' OR (m.role = 'signal' AND m.signal = 'reactive'))"
-"""System reminders are for the model; no search shows them."""
+VISIBLE = f"NOT {IS_REMINDER_SQL}"
+"""SQL condition on a message `m`: no search returns system reminders, which only models read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchScope:
-    """All that is given must hold; nothing given means everything."""
+    """The messages to search. All fields that are set must match; none set means everything."""
 
     resource_id: str | None = None
     thread_id: str | None = None
     within: QuerySet[Thread] | None = None
-    """Only threads of this queryset: what a member of staff may see."""
+    """Only messages of these threads, such as those that a member of staff may see."""
 
-    def condition(self, row: str, *, by_index: bool = True) -> sql.Where:
-        """The scope as SQL on a row that has `thread_id` and `resource_id`.
+    def condition(self, row: str, *, use_index: bool = True) -> sql.Where:
+        """Return the scope as SQL on a row that has `thread_id` and `resource_id`.
 
-        Without `by_index` it is said so that no B-tree serves it: each row is looked at in turn.
+        Without `use_index` the condition is written so that no B-tree index can serve it. An HNSW
+        scan needs that: otherwise the planner may choose the B-tree and sort all vectors.
         """
-        return self._condition(row, "thread_id", by_index)
+        return self._build_condition(row, "thread_id", use_index)
 
     def thread_condition(self, row: str) -> sql.Where:
-        """The scope as SQL on a row of the thread table."""
-        return self._condition(row, "id", True)
+        """Return the scope as SQL on a row of the thread table."""
+        return self._build_condition(row, "id", True)
 
     @property
     def is_named(self) -> bool:
-        """Whether it is one thread or one resource."""
+        """Whether the scope names one thread or one resource."""
         return self.resource_id is not None or self.thread_id is not None
 
-    def _condition(self, row: str, thread_column: str, by_index: bool) -> sql.Where:
+    def _build_condition(self, row: str, thread_column: str, use_index: bool) -> sql.Where:
         where = sql.Where()
-        plain = "" if by_index else " || ''"
+        # An expression such as `thread_id || ''` does not match an index on `thread_id`.
+        suffix = "" if use_index else " || ''"
         if self.thread_id is not None:
-            where.add(f"{row}.{thread_column}{plain} = %s", json_text.clean_text(self.thread_id))
+            where.add(f"{row}.{thread_column}{suffix} = %s", json_text.clean_text(self.thread_id))
         if self.resource_id is not None:
-            where.add(f"{row}.resource_id{plain} = %s", json_text.clean_text(self.resource_id))
+            where.add(f"{row}.resource_id{suffix} = %s", json_text.clean_text(self.resource_id))
         if self.within is not None:
-            statement, params = self.within.order_by().values("pk").query.sql_with_params()
-            allowed = f"({statement})" if by_index else f"ANY (ARRAY({statement}))"
-            sign = "IN" if by_index else "="
-            where.add(f"{row}.{thread_column} {sign} {allowed}", *params)
+            subquery, params = self.within.order_by().values("pk").query.sql_with_params()
+            allowed = f"IN ({subquery})" if use_index else f"= ANY (ARRAY({subquery}))"
+            where.add(f"{row}.{thread_column} {allowed}", *params)
         return where

@@ -1,34 +1,40 @@
-"""Searchable words: written with a small save, right after a large one.
+"""The index of words: the column `Message.search`, a `tsvector` of the message's text.
 
-Reading words out of a text costs more than storing it. A save of many messages leaves that to a
-task; a search first writes what is still pending in its scope.
+Making it costs more than storing the message. A save of many messages leaves that to a task; a
+search first indexes what is still pending in its scope.
 """
+
+from django.db.models import F, QuerySet
 
 from mastra_memory import conf
 from mastra_memory.db import sql
 from mastra_memory.db.locking import retry_conflicts
+from mastra_memory.models import Message
+from mastra_memory.search import queries
 
 MAX_MESSAGES_ON_SAVE = 10
-"""A save of at most so many messages writes their words itself."""
+"""A save of more messages than this leaves the indexing to a task."""
 MAX_MESSAGES_BEFORE_SEARCH = 1_000
-"""So many pending messages a search writes first, the newest; the rest is the task's."""
+"""How many pending messages a search indexes first, the newest; a task indexes the others."""
 
 
 @retry_conflicts
 def index_pending_words(
     scope: sql.Where | None = None, *, limit: int = MAX_MESSAGES_BEFORE_SEARCH
 ) -> int:
-    """Write the words of pending messages, the newest first. Returns how many they were.
+    """Index the words of pending messages, the newest first, and return how many.
 
-    `scope` narrows to messages `m`. Safe to run side by side: nobody waits for anybody.
+    `scope` is a condition on messages `m`. Several workers may run this at once: each skips the
+    messages that another one has locked.
     """
-    where = scope or sql.Where()
-    return sql.execute(
-        # Materialized: as a plain subquery it may run once a row, and take more than the limit.
-        f"""WITH due AS MATERIALIZED (
-            SELECT m.id FROM mastra_memory_message m WHERE m.search IS NULL AND {where}
-            ORDER BY m.created_at DESC LIMIT %s FOR UPDATE SKIP LOCKED)
-        UPDATE mastra_memory_message m SET search = mastra_memory_words(%s::regconfig, m.text)
-        FROM due WHERE m.id = due.id""",
-        [*where.params, limit, conf.app_settings().SEARCH_LANGUAGE],
-    )
+    return queries.update_pending_words(scope or sql.Where(), limit)
+
+
+def list_messages_with_words(words: str) -> QuerySet[Message]:
+    """Return the messages that contain all the words, in no order.
+
+    Recently saved messages are indexed first, so that they are found.
+    """
+    index_pending_words()
+    language = conf.app_settings().SEARCH_LANGUAGE
+    return Message.objects.filter(queries.has_all_words(F("search"), words, language))

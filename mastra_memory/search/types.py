@@ -1,21 +1,69 @@
-"""A message and how well it fits a query."""
+"""What the parts of a search pass to each other."""
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from mastra_memory.search.query import WordQuery
+from mastra_memory.search.scope import SearchScope
+
+SearchType = Literal["text", "semantic", "hybrid"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """What to search for, and where."""
+
+    query: str
+    scope: SearchScope
+    filter: Mapping[str, Any] | None = None
+    """Mastra's metadata filter; see `metadata_filters`."""
+    threshold: float | None = None
+    """The lowest similarity at which a vector counts as a match."""
+    catch_up: bool = True
+    """Whether to embed and index recently saved messages first, so that they are found."""
+    parse_operators: bool = True
+    """Whether `"phrases"` are required and `-words` excluded. False for text of a conversation."""
 
 
 class ScoredMessage(NamedTuple):
-    """A message that was found, where it stands in time, and how well it fits."""
+    """A candidate: a message's id, its position in time and its score."""
 
     id: str
     created: float
-    """Seconds since 1970: a number is read many times faster than a datetime."""
+    """Seconds since 1970. PostgreSQL's driver reads a number faster than a datetime."""
     sequence: int
     score: float
 
+    @property
     def rank(self) -> tuple[float, float, int]:
-        """What results are ordered by: the score, among equals the time."""
+        """Sort key: the score, then the time, so that the newer of two equal matches wins."""
         return self.score, self.created, self.sequence
 
 
-SCORED_COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
-"""Of a message `m`: all but the score."""
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The result of a search, best first. `hits.read_hits` reads the messages."""
+
+    scored: Sequence[ScoredMessage] = ()
+    words: WordQuery | None = None
+    """The parsed query, for snippets; None for a search by vectors alone."""
+    usage_tokens: int = 0
+    """Tokens that a provider charged for the query's vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermPlan:
+    """Which words of a query select candidates, and which only rank them; see `bm25`."""
+
+    query: WordQuery
+    """The terms that count for the score."""
+    filter: str | None
+    """A `tsquery` that every candidate matches."""
+    preferred: str | None
+    """A `tsquery`: candidates that match it come before newer ones that do not."""
+    max_candidates: int
+    min_document_frequencies: Sequence[float]
+    """For each term, in how many messages it occurs at least, as estimated; 0 if unknown."""
+    messages: int | None = None
+    """Messages in the scope; None if the statement must count them."""

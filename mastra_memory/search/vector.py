@@ -1,8 +1,8 @@
-"""Messages by their meaning: the vectors nearest to that of the query.
+"""Search by vectors: the messages whose vectors are nearest to that of the query.
 
-A scope with few vectors is compared whole, which is exact. A large one is asked through the HNSW
-index, whose scan goes on until enough of what it finds is in the scope; where it finds too little,
-the whole is compared after all.
+A small scope is compared as a whole, which is exact. In a large one the HNSW index is scanned,
+which is approximate. `is_index_cheaper` decides between the two. Where the scan finds too little,
+the whole scope is compared after all.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,142 +12,152 @@ from typing import Any
 
 from mastra_memory import conf
 from mastra_memory.db import routing, sql
-from mastra_memory.embedding import embedder
 from mastra_memory.embedding.embedder import Vector
-from mastra_memory.embedding.vector_index import TABLE, VectorIndex
+from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import EmbedderMismatch
-from mastra_memory.search import metadata_filters, types
+from mastra_memory.search import metadata_filters, queries
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.types import ScoredMessage
 
 EF_SEARCH = 100
-"""How far the index looks around at each step; more is more exact and slower."""
-EXTRA_PASSAGES = 16
-"""How many passages more than messages are read first, since one message may have several."""
+"""pgvector's `hnsw.ef_search`, the candidates that a scan keeps. More is more exact and slower.
+
+pgvector's default is 40. With 100 the scan finds 0.99 of what an exact search finds, for one vector
+in a thousand in the scope; see docs/recall.md.
+"""
 MAX_SCAN_TUPLES = 40_000
-"""Where a scan of the index gives up looking for more that is in the scope."""
+"""pgvector's `hnsw.max_scan_tuples`: where an iterative scan stops to look for more rows."""
+EXTRA_PASSAGES = 16
+"""How many more passages than messages are read at first, since a message may have several."""
 INDEX_LOOKUP_COST = 11
-"""What looking at one vector through the index costs, in comparisons of a vector one by one; to
-begin with a scan costs about as much as `EXACT_SEARCH_LIMIT` comparisons. As measured."""
+"""What one vector costs through the index, in exact comparisons; measured. Starting a scan costs
+about as much as `EXACT_SEARCH_LIMIT` comparisons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorQuery:
-    """What is searched for, and where."""
+    """What to search for, and where."""
 
     model: str
+    """`provider/model` of the embedder that made the vectors."""
     vectors: Sequence[Vector]
-    """Of the passages of the query: usually one."""
+    """One vector for each passage of the query; usually there is one."""
     scope: SearchScope
     filter: Mapping[str, Any] | None = None
-    """See `filters`."""
+    """Mastra's metadata filter; see `metadata_filters`."""
     threshold: float | None = None
-    """The least similarity that counts."""
-    messages: int = 0
-    """How many are in the scope at least, for all that is known; about as many as vectors."""
+    """The lowest similarity that counts as a match."""
+    min_vectors: int = 0
+    """A lower bound of the vectors in the scope, if known. It may save counting them."""
 
 
 def find_by_similarity(
-    wanted: VectorQuery, *, limit: int, use_index: bool | None = None
+    query: VectorQuery, *, limit: int, use_index: bool | None = None
 ) -> list[ScoredMessage]:
-    """The messages with the most similar passages, each once, best first.
+    """Return the messages with the most similar passages, each once, best first.
 
-    `use_index` overrides the choice between the index and comparing everything. Raises
-    `EmbedderMismatch` where the scope has only vectors of another length.
+    Args:
+        query: What to search for.
+        limit: How many messages to return.
+        use_index: Scan the index, or compare everything; None lets `is_index_cheaper` decide.
+
+    Raises:
+        EmbedderMismatch: The scope has vectors of the model, but of another length.
+        InvalidInput: The filter is invalid.
     """
-    best: dict[str, ScoredMessage] = {}
-    for vector in wanted.vectors if limit > 0 else ():
-        for one in _find_nearest(wanted, vector, limit, use_index):
-            known = best.get(one.id)
-            if known is None or known.score < one.score:
-                best[one.id] = one
-    return sorted(best.values(), key=ScoredMessage.rank, reverse=True)[:limit]
+    if limit <= 0:
+        return []
+    matches = [
+        match
+        for vector in query.vectors
+        for match in _find_nearest(query, vector, limit, use_index)
+        if query.threshold is None or match.score >= query.threshold
+    ]
+    return _rank_once(matches)[:limit]
+
+
+def _rank_once(matches: Iterable[ScoredMessage]) -> list[ScoredMessage]:
+    """Return each message once, with the best of its scores, best first."""
+    unique: dict[str, ScoredMessage] = {}
+    for match in sorted(matches, key=lambda match: match.rank, reverse=True):
+        unique.setdefault(match.id, match)
+    return list(unique.values())
 
 
 def _find_nearest(
-    wanted: VectorQuery, vector: Vector, limit: int, use_index: bool | None
+    query: VectorQuery, vector: Vector, limit: int, use_index: bool | None
 ) -> list[ScoredMessage]:
-    index = VectorIndex.for_model(wanted.model, len(vector))
+    index = VectorIndex.for_model(query.model, len(vector))
     rows = limit + max(4, limit // 2)
     if use_index is None:
-        use_index = _is_index_cheaper(index, wanted, rows)
+        use_index = is_index_cheaper(index, query, rows)
     if use_index:
-        found = _scan_index(index, wanted, vector, limit, rows)
-        if len(found) == limit:
-            return _drop_below_threshold(found, wanted.threshold)
-    return _drop_below_threshold(_compare_all(index, wanted, vector, limit), wanted.threshold)
+        matches = _scan_index(index, query, vector, limit, rows)
+        if len(matches) == limit:
+            return matches
+    return _compare_all(index, query, vector, limit)
 
 
-def _drop_below_threshold(
-    found: Sequence[ScoredMessage], least: float | None
-) -> list[ScoredMessage]:
-    return [one for one in found if least is None or one.score >= least]
+def is_index_cheaper(index: VectorIndex, query: VectorQuery, rows: int) -> bool:
+    """Return whether scanning the index for `rows` passages costs less than comparing the scope.
 
+    The scan passes over vectors outside the scope in vain. Costs are counted in exact comparisons
+    of two vectors. With `s` of the index's `n` vectors in the scope, the comparison costs `s`.
+    To find `rows` passages, the scan looks at `rows * n / s` vectors, so it is cheaper where
 
-def _is_index_cheaper(index: VectorIndex, wanted: VectorQuery, rows: int) -> bool:
-    """Whether asking the index for so many rows is quicker than comparing the whole scope.
-
-    The rarer the scope is in the index, the more of the index is looked through in vain: with
-    `s` of the `n` vectors in the scope it pays where `limit + looks * n / s < s`. So the scope is
-    counted up to where that is sure, and no further.
+        EXACT_SEARCH_LIMIT + INDEX_LOOKUP_COST * rows * n / s < s
     """
-    limit = conf.app_settings().EXACT_SEARCH_LIMIT
-    where = wanted.scope.condition("e")
-    looks = INDEX_LOOKUP_COST * rows
-    found = sql.fetch_one(
-        f"""SELECT index.size IS NOT NULL AND index.enough <= CASE
-            WHEN %s >= index.enough THEN %s ELSE (SELECT count(*) FROM (SELECT 1 FROM {TABLE} e
-                WHERE {index.condition} AND {where} LIMIT index.enough) AS e) END
-        FROM (SELECT size, CASE WHEN size IS NULL THEN 1 ELSE 1 + floor(greatest(
-                (%s + sqrt(%s + 4 * %s * size)) / 2, %s)) END::bigint AS enough
-            FROM (SELECT (SELECT greatest(c.reltuples, 0)::float8 FROM pg_class c
-                JOIN pg_index i ON i.indexrelid = c.oid
-                WHERE c.oid = to_regclass(%s) AND i.indisvalid) AS size) AS known) AS index""",
-        [
-            *(wanted.messages, wanted.messages, *where.params),
-            *(limit, limit * limit, looks, limit + looks, index.name),
-        ],
+    return queries.is_hnsw_scan_cheaper(
+        index,
+        query.scope.condition("e"),
+        min_vectors=query.min_vectors,
+        exact_limit=conf.app_settings().EXACT_SEARCH_LIMIT,
+        lookup_cost=INDEX_LOOKUP_COST * rows,
     )
-    return bool(found and found[0])
-
-
-def _check_dimensions(index: VectorIndex, where: sql.Where) -> None:
-    other = sql.fetch_one(
-        f"""SELECT dimensions FROM {TABLE} e
-        WHERE model = %s AND dimensions <> %s AND {where} LIMIT 1""",
-        [index.model, index.dimensions, *where.params],
-    )
-    if other is not None:
-        raise EmbedderMismatch(index.model, stored=other[0], made=index.dimensions)
 
 
 def _compare_all(
-    index: VectorIndex, wanted: VectorQuery, vector: Vector, limit: int
+    index: VectorIndex, query: VectorQuery, vector: Vector, limit: int
 ) -> list[ScoredMessage]:
     """Compare all vectors of the scope."""
-    where = wanted.scope.condition("e")
+    where = _add_filter(query, query.scope.condition("e"))
     rows = limit + EXTRA_PASSAGES
     while True:
-        found, exhausted = _call_embedder(index, wanted, vector, where, rows, exact=True)
-        if not found:
-            _check_dimensions(index, where)
-        if exhausted or len(found) >= limit:
-            return found[:limit]
-        rows *= 8
+        passages = queries.list_nearest(index, vector, where, limit=rows, exact=True)
+        matches = _rank_once(passages)
+        if not matches:
+            _check_dimensions(index, query)
+        if len(passages) < rows or len(matches) >= limit:
+            return matches[:limit]
+        rows *= 8  # Long messages with many passages each took all the rows.
 
 
 def _scan_index(
-    index: VectorIndex, wanted: VectorQuery, vector: Vector, limit: int, rows: int
+    index: VectorIndex, query: VectorQuery, vector: Vector, limit: int, rows: int
 ) -> list[ScoredMessage]:
-    """Ask the index; it may find fewer than there are."""
-    where = wanted.scope.condition("e", by_index=False)
+    """Scan the index. This may find fewer messages than there are."""
+    where = _add_filter(query, query.scope.condition("e", use_index=False))
     with _force_index_scan():
-        found, exhausted = _call_embedder(index, wanted, vector, where, rows, exact=False)
-        if len(found) < limit and not exhausted:
-            found, _ = _call_embedder(
-                index, wanted, vector, where, rows + 8 * EXTRA_PASSAGES, exact=False
-            )
-    return found[:limit]
+        passages = queries.list_nearest(index, vector, where, limit=rows, exact=False)
+        matches = _rank_once(passages)
+        if len(matches) < limit and len(passages) == rows:
+            rows += 8 * EXTRA_PASSAGES
+            passages = queries.list_nearest(index, vector, where, limit=rows, exact=False)
+            matches = _rank_once(passages)
+    return matches[:limit]
+
+
+def _add_filter(query: VectorQuery, where: sql.Where) -> sql.Where:
+    """Add the metadata filter to a condition on vectors `e`."""
+    matching = metadata_filters.build_vector_condition(query.filter)
+    where.add(str(matching), *matching.params)
+    return where
+
+
+def _check_dimensions(index: VectorIndex, query: VectorQuery) -> None:
+    stored = queries.find_other_dimensions(index, query.scope.condition("e"))
+    if stored is not None:
+        raise EmbedderMismatch(index.model, stored=stored, made=index.dimensions)
 
 
 _OTHER_PLANS = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
@@ -155,62 +165,41 @@ _OTHER_PLANS = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
 
 @contextmanager
 def _force_index_scan() -> Iterator[None]:
-    """Settings for one scan, gone afterwards, also inside a transaction of the caller's."""
-    nested = routing.get_connection().in_atomic_block
-    others = {f"enable_{plan}": "off" for plan in _OTHER_PLANS}
+    """Make PostgreSQL scan the HNSW index, with pgvector's settings for it.
+
+    PostgreSQL knows neither how selective the scope is within the index nor what a distance costs,
+    and often prefers to sort all vectors. The settings are local to a transaction. Inside the
+    caller's transaction they are put back afterwards.
+    """
+    is_nested = routing.get_connection().in_atomic_block
+    plans = {f"enable_{plan}": "off" for plan in _OTHER_PLANS}
     scan = {
-        "hnsw.iterative_scan": "relaxed_order",  # what is found is sorted again
+        # Continue the scan until enough rows are in the scope; without this pgvector returns only
+        # those of the first `ef_search` candidates. The relaxed order is faster than the strict
+        # one and does no harm, since the result is sorted again.
+        "hnsw.iterative_scan": "relaxed_order",
         "hnsw.ef_search": str(EF_SEARCH),
         "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
     }
     with routing.atomic():
-        before = _read_settings(others) if nested else {}
-        _set_local_settings({**others, **scan})
+        before = _read_settings(plans) if is_nested else {}
+        _set_local_settings({**plans, **scan})
         yield
-        if nested:
+        if is_nested:
             _set_local_settings(before)
 
 
 def _read_settings(names: Iterable[str]) -> dict[str, str]:
-    asked = ", ".join(f"current_setting('{name}')" for name in names)
-    return dict(zip(names, sql.fetch_one(f"SELECT {asked}") or (), strict=True))
-
-
-def _set_local_settings(chosen: Mapping[str, str]) -> None:
-    asked = ", ".join("set_config(%s, %s, TRUE)" for _ in chosen)
-    sql.fetch_one(f"SELECT {asked}", [part for setting in chosen.items() for part in setting])
-
-
-def _call_embedder(
-    index: VectorIndex,
-    wanted: VectorQuery,
-    vector: Vector,
-    where: sql.Where,
-    rows: int,
-    *,
-    exact: bool,
-) -> tuple[list[ScoredMessage], bool]:
-    """The nearest passages as messages, and whether there are no more of them."""
-    matching, params = "", []
-    if wanted.filter:
-        chosen = metadata_filters.build_condition(wanted.filter)
-        matching = f"""AND EXISTS (SELECT 1 FROM mastra_memory_message m
-            JOIN mastra_memory_thread t ON t.id = m.thread_id
-            WHERE m.id = e.message_id AND {chosen})"""
-        params = chosen.params
-    found = sql.fetch_all(
-        f"""SELECT {types.SCORED_COLUMNS}, {index.similarity("n.distance")}
-        FROM (SELECT e.message_id, {index.distance("e", exact=exact)} AS distance
-            FROM {TABLE} e WHERE {index.condition} AND {where} {matching}
-            ORDER BY distance LIMIT %s) AS n
-        JOIN mastra_memory_message m ON m.id = n.message_id
-        WHERE n.distance <> 'NaN'""",
-        [embedder.format_vector(vector), *where.params, *params, rows],
+    return dict(
+        sql.fetch_all(
+            "SELECT name, current_setting(name) FROM unnest(%s::text[]) AS name", [list(names)]
+        )
     )
-    best_first = sorted(
-        (ScoredMessage(*cells) for cells in found), key=ScoredMessage.rank, reverse=True
+
+
+def _set_local_settings(settings: Mapping[str, str]) -> None:
+    sql.fetch_all(
+        """SELECT set_config(name, value, TRUE)
+        FROM unnest(%s::text[], %s::text[]) AS s (name, value)""",
+        [list(settings), list(settings.values())],
     )
-    unique: dict[str, ScoredMessage] = {}
-    for one in best_first:
-        unique.setdefault(one.id, one)
-    return list(unique.values()), len(found) < rows

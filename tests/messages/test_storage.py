@@ -11,7 +11,7 @@ from mastra_memory import messages, threads
 from mastra_memory.exceptions import AccessDenied, Conflict, InvalidInput, ThreadNotFound
 from mastra_memory.models import Message
 from mastra_memory.recall import selection
-from mastra_memory.search import queries
+from mastra_memory.search import tsvector
 from tests.conftest import Statements
 from tests.support.concurrency import concurrently
 from tests.support.factories import (
@@ -229,7 +229,7 @@ def test_update_messages__new_parts_are_searched_and_a_new_time_moves_it() -> No
     change = {"id": "m0", "content": text_content("lighthouse"), "createdAt": moment(9)}
     messages.update_messages([change, {"id": "nobody", "role": "user"}])
     assert listed(thread.id) == ["Message 1", "Message 2", "lighthouse"]
-    assert queries.list_messages_with_words("lighthouse").exists()
+    assert tsvector.list_messages_with_words("lighthouse").exists()
     assert threads.get_thread(thread.id).updated > before
 
 

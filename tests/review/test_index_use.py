@@ -6,7 +6,7 @@ from django.db.models import F, Func, Value
 
 from mastra_memory.models import Message, Thread
 from mastra_memory.review.filters import HasFailedToolCall
-from mastra_memory.search import queries
+from mastra_memory.search import queries, tsvector
 
 pytestmark = pytest.mark.django_db
 
@@ -37,5 +37,5 @@ def test_titles__are_found_through_their_index() -> None:
 
 def test_words__are_found_through_their_index() -> None:
     assert "mastra_message_search" in plan_of(
-        queries.list_messages_with_words("tent").order_by().values("pk")
+        tsvector.list_messages_with_words("tent").order_by().values("pk")
     )

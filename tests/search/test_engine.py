@@ -17,8 +17,8 @@ from mastra_memory.exceptions import (
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message
 from mastra_memory.search import engine
-from mastra_memory.search.engine import SearchRequest, SearchType
 from mastra_memory.search.scope import SearchScope
+from mastra_memory.search.types import SearchRequest, SearchType
 from mastra_memory.testing import FakeEmbedder
 from tests.support.factories import a_message, make_thread
 
@@ -103,7 +103,7 @@ def test_find__both_go_on_with_words_whatever_is_wrong_with_the_embedder(
     find("tea")
     model.error = error
     assert set(find("green tea", limit=2)) == {"t0", "t1"}
-    assert "Only words are searched for" in caplog.text
+    assert "Hybrid search uses words only" in caplog.text
     with pytest.raises(MastraMemoryError, match=str(error)):
         find("something else", "semantic")
 

@@ -25,8 +25,8 @@ def test_estimate__tells_common_words_from_rare_ones(statements: Statements) -> 
         )
     assert len(sent) == 1
     assert known.messages == 1_000
-    assert known.is_known
-    tea, milk, coffee, number = map(known.expected, range(4))
+    assert known.is_reliable
+    tea, milk, coffee, number = map(known.estimate_frequency, range(4))
     assert tea == 1_000
     assert 150 < milk < 350
     assert coffee == number
@@ -38,17 +38,17 @@ def test_estimate__of_a_thread() -> None:
     fill(make_thread("alice", "u"), 200, text="coffee")
     scope = SearchScope(thread_id="u", resource_id="alice")
     known = term_statistics.estimate_term_statistics(["'tea'", "'coffee'"], scope)
-    assert (known.messages, known.holding[0], known.expected(1)) == (200, 0, 200)
+    assert (known.messages, known.containing[0], known.estimate_frequency(1)) == (200, 0, 200)
 
 
 def test_estimate__a_sample_that_is_too_small_tells_nothing() -> None:
     thread = make_thread("alice", "t")
-    assert not term_statistics.estimate_term_statistics(["'tea'"], ALICE).is_known
+    assert not term_statistics.estimate_term_statistics(["'tea'"], ALICE).is_reliable
     fill(thread, 500, text="tea")
     sql.execute("UPDATE mastra_memory_message SET created_at = '2024-01-01'")
     known = term_statistics.estimate_term_statistics(["'tea'"], ALICE)
     assert known.messages == 500
-    assert not known.is_known
+    assert not known.is_reliable
 
 
 def test_estimate__is_counted_no_further_than_need_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,7 @@ def test_find_by_meaning__the_index_is_really_used() -> None:
     store(thread, {f"m{n}": at_angle(n / 50) for n in range(50)})
     build_index()
     index = VectorIndex.for_model(MODEL, 2)
-    where = SearchScope(resource_id="alice").condition("e", by_index=False)
+    where = SearchScope(resource_id="alice").condition("e", use_index=False)
     with vector._force_index_scan():
         plan = sql.fetch_all(
             f"""EXPLAIN SELECT e.message_id, {index.distance("e", exact=False)} AS distance

@@ -1,0 +1,186 @@
+"""The SQL of recall. Values are always parameters; only names and fragments are formatted in.
+
+All statements that read messages keep a running sum of the bytes of their content and stop at
+`MAX_PAGE_BYTES`, so that a few huge messages do not fill the memory of a web process. They are
+not written with the ORM, which cannot select from a subquery with a window function.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mastra_memory.db import json_text, sql
+from mastra_memory.messages import MESSAGE_COLUMNS
+from mastra_memory.recall import limits
+from mastra_memory.search.queries import build_neighbours
+from mastra_memory.search.scope import VISIBLE
+from mastra_memory.types import Include, StoredMessage
+
+DEEP_OFFSET = 200
+"""From this offset on, a page's keys are read from the index first, and then only its rows."""
+
+
+def _bytes_before(order: str) -> str:
+    """Return SQL for the bytes of content in the rows `p` before each row, in that order."""
+    return f"""sum(octet_length(p.content)) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING)
+        - octet_length(p.content)"""
+
+
+def read_history_page(
+    thread_id: str,
+    where: sql.Where,
+    *,
+    limit: int | None,
+    offset: int,
+    newest_first: bool,
+    include_total: bool,
+) -> list[sql.SqlRow]:
+    """Return one row per message: the thread's owner, the total, and the `StoredMessage`.
+
+    One row without a message if the page is empty, and no row if the thread does not exist. This is
+    the statement that servers of agents send most often, so owner, total and page come together.
+    Without `include_total`, the total is 0 and one more message than `limit` is read, which tells
+    whether more follow. Without a `limit` the page may have any size.
+    """
+    order = "m.created_at DESC, m.sequence DESC" if newest_first else "m.created_at, m.sequence"
+    row_limit = None if limit is None else min(limit + (not include_total), sql.MAX_PAGE)
+    thread_id = json_text.clean_text(thread_id)
+    page = f"""FROM mastra_memory_message m WHERE m.thread_id = %s AND {where}
+        ORDER BY {order} LIMIT %s OFFSET %s"""
+    if offset >= DEEP_OFFSET and not where.conditions:
+        # An index-only scan passes over the rows before the page without reading them.
+        page = f"""FROM (SELECT m.thread_id, m.created_at, m.sequence {page}) AS key
+            JOIN mastra_memory_message m USING (thread_id, created_at, sequence)"""
+    total, total_params = "0", []
+    if include_total:
+        total = f"""(SELECT count(*) FROM mastra_memory_message m
+            WHERE m.thread_id = %s AND {where})"""
+        total_params = [thread_id, *where.params]
+    order = order.replace("m.created_at", "p.created").replace("m.", "p.")
+    return sql.fetch_all_prepared(
+        # The order of the running sum is that of the result, so it needs no sort of its own.
+        f"""WITH owner AS MATERIALIZED (
+            SELECT t.resource_id, {total} AS total FROM mastra_memory_thread t WHERE t.id = %s)
+        SELECT owner.resource_id, owner.total, p.*
+        FROM owner LEFT JOIN (
+            SELECT * FROM (
+                SELECT p.*, {_bytes_before(order)} AS bytes_before
+                FROM (SELECT {MESSAGE_COLUMNS} {page}) p) p
+            WHERE p.bytes_before < %s) p ON TRUE
+        ORDER BY {order}""",
+        [
+            *total_params,
+            thread_id,
+            thread_id,
+            *where.params,
+            row_limit,
+            min(offset, sql.MAX_PAGE),
+            sql.MAX_PAGE if limit is None else limits.page_bytes(),
+        ],
+    )
+
+
+def read_page_of_threads(
+    where: sql.Where, *, limit: int | None, offset: int, newest_first: bool
+) -> tuple[int, list[StoredMessage]]:
+    """Return how many messages `m` match, and one page of them by time, in one statement."""
+    direction = "DESC" if newest_first else "ASC"
+    bytes_before = _bytes_before(f"p.created {direction}, p.sequence {direction}")
+    rows = sql.fetch_all(
+        f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_message m WHERE {where}),
+            page AS (SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
+                ORDER BY m.created_at {direction}, m.sequence {direction} LIMIT %s OFFSET %s)
+        SELECT total.total, page.* FROM total LEFT JOIN (
+            SELECT * FROM (SELECT p.*, {bytes_before} AS bytes_before FROM page p) p
+            WHERE p.bytes_before < %s) page ON TRUE""",
+        [
+            *where.params,
+            *where.params,
+            limit,
+            offset,
+            sql.MAX_PAGE if limit is None else limits.page_bytes(),
+        ],
+    )
+    return rows[0][0], [StoredMessage(*row[1:-1]) for row in rows if row[1] is not None]
+
+
+def list_newest(where: sql.Where, limit: int) -> list[StoredMessage]:
+    """Return the newest messages `m` that match, newest first."""
+    rows = sql.fetch_all(
+        f"""SELECT * FROM (
+            SELECT p.*, {_bytes_before("p.created DESC, p.sequence DESC")} AS bytes_before FROM (
+                SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
+                ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) p) p
+        WHERE p.bytes_before < %s ORDER BY p.created DESC, p.sequence DESC""",
+        [*where.params, limit, limits.page_bytes()],
+    )
+    return [StoredMessage(*row[:-1]) for row in rows]
+
+
+def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMessage]:
+    """Return the messages of all windows, each once, oldest first.
+
+    The keys are read first, from the index alone. Where large windows overlap, each message is
+    then read once.
+    """
+    neighbours = build_neighbours(
+        "target", "m.thread_id, m.created_at, m.sequence", before="w.before", after="w.after"
+    )
+    rows = sql.fetch_all(
+        f"""WITH keys AS (
+            SELECT DISTINCT k.thread_id, k.created_at, k.sequence
+            FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS w(id, before, after)
+            JOIN mastra_memory_message target ON target.id = w.id AND target.resource_id = %s
+            CROSS JOIN LATERAL (
+                SELECT target.thread_id, target.created_at, target.sequence
+                UNION ALL {neighbours}
+            ) k)
+        SELECT * FROM (
+            SELECT p.*, {_bytes_before("p.created, p.sequence")} AS bytes_before FROM (
+                SELECT {MESSAGE_COLUMNS} FROM keys k CROSS JOIN LATERAL (
+                    SELECT * FROM mastra_memory_message m WHERE m.thread_id = k.thread_id
+                    AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m) p) p
+        WHERE p.bytes_before < %s ORDER BY p.created, p.sequence""",
+        [
+            [json_text.clean_text(include.id) for include in includes],
+            [max(include.before, 0) for include in includes],
+            [max(include.after, 0) for include in includes],
+            resource_id,
+            limits.page_bytes(),
+        ],
+    )
+    return [StoredMessage(*row[:-1]) for row in rows]
+
+
+def list_newest_of_threads(thread_ids: Sequence[str], limit: int) -> list[StoredMessage]:
+    """Return the visible ones of the newest `limit` messages of each thread, oldest first.
+
+    In SQL, because the ORM has no limit for each group.
+    """
+    rows = sql.fetch_all(
+        f"""SELECT {MESSAGE_COLUMNS} FROM unnest(%s::text[]) AS t(id) CROSS JOIN LATERAL (
+            SELECT * FROM mastra_memory_message m WHERE m.thread_id = t.id
+            ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) m
+        WHERE {VISIBLE} ORDER BY m.thread_id, m.created_at, m.sequence""",
+        [list(thread_ids), limit],
+    )
+    return [StoredMessage(*row) for row in rows]
+
+
+def save_cursor(
+    thread_id: str, key: str, cursor: dict[str, Any], limit_values: dict[str, int]
+) -> None:
+    """Store a cursor in the thread's metadata, unless the one there is later.
+
+    One statement decides and writes: two turns of a thread may finish at once. A cursor with other
+    limits than `limit_values` is replaced in any case.
+    """
+    sql.execute(
+        """UPDATE mastra_memory_thread
+        SET metadata = coalesce(metadata, '{}') || jsonb_build_object(%s::text, %s::jsonb)
+        WHERE id = %s AND NOT coalesce(metadata -> %s @> %s::jsonb
+            AND metadata -> %s ->> 'createdAt' > %s, FALSE)""",
+        [
+            *(key, json_text.dumps(cursor), json_text.clean_text(thread_id)),
+            *(key, json_text.dumps(limit_values), key, cursor["createdAt"]),
+        ],
+    )
