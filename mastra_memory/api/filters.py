@@ -1,4 +1,4 @@
-"""Filters of the thread list beyond Mastra's: dates, title, words."""
+"""Filters of the list of threads that Mastra does not have: dates, title and words."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 
 from mastra_memory.api.errors import flatten_errors
-from mastra_memory.api.query_parameters import fault
+from mastra_memory.api.serializers.base import invalid_parameter
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Thread
@@ -18,7 +18,10 @@ from mastra_memory.search import tsvector
 
 
 class UtcDateTimeField(IsoDateTimeField):
-    """An ISO 8601 time, in UTC: PostgreSQL refuses zones of 16 hours and more."""
+    """A form field for a time in ISO 8601 format, converted to UTC.
+
+    PostgreSQL does not accept time zones with offsets of 16 hours and more.
+    """
 
     def clean(self, value: Any) -> datetime | None:
         """Return the time, or None for an empty value."""
@@ -30,39 +33,51 @@ class UtcDateTimeField(IsoDateTimeField):
 
 
 class UtcDateTimeFilter(filters.IsoDateTimeFilter):
-    """Filter by a time that may be given in any zone."""
+    """Filter by a time in any time zone."""
 
     field_class = UtcDateTimeField
 
 
 class ThreadFilter(filters.FilterSet):
-    """All given conditions must hold. Times are ISO 8601, inclusive."""
+    """Filter threads; all conditions must hold. Times are inclusive."""
 
-    createdAfter = UtcDateTimeFilter("created_at", "gte", label="created at or after")
-    createdBefore = UtcDateTimeFilter("created_at", "lte", label="created at or before")
-    updatedAfter = UtcDateTimeFilter("updated_at", "gte", label="active at or after")
-    updatedBefore = UtcDateTimeFilter("updated_at", "lte", label="active at or before")
-    title = filters.CharFilter("title", "icontains", label="part of the title")
-    text = filters.CharFilter(method="with_words", label="words in a message")
+    createdAfter = UtcDateTimeFilter("created_at", "gte", label="Created at or after.")
+    createdBefore = UtcDateTimeFilter("created_at", "lte", label="Created at or before.")
+    updatedAfter = UtcDateTimeFilter("updated_at", "gte", label="Active at or after.")
+    updatedBefore = UtcDateTimeFilter("updated_at", "lte", label="Active at or before.")
+    title = filters.CharFilter("title", "icontains", label="A part of the title.")
+    text = filters.CharFilter(method="filter_by_words", label="Words of a message.")
 
     class Meta:
         model = Thread
         fields: list[str] = []
 
-    def with_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
+    def filter_by_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
+        """Keep threads with a message that contains all of the words."""
         messages = tsvector.list_messages_with_words(words)
         return threads.filter(Exists(messages.filter(thread_id=OuterRef("pk"))))
 
 
-def narrowed_threads(request: Request) -> QuerySet[Thread] | None:
-    """The threads that the filters keep, None when no filter is named."""
-    named = ThreadFilter.base_filters.keys() & request.query_params.keys()
-    if not named:
-        return None
-    if doubled := [name for name in named if len(request.query_params.getlist(name)) > 1]:
-        raise fault(min(doubled), "expected one value, received several")
-    narrowed = ThreadFilter(request.query_params, Thread.objects.all(), request=request)
-    if not narrowed.is_valid():
-        issues = list(flatten_errors(narrowed.errors))
-        raise InvalidInput("Invalid query parameters", issues)
-    return narrowed.qs
+class MemoryFilterBackend(filters.DjangoFilterBackend):
+    """Apply the filters of a view and report errors as the rest of the API does."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
+        """Return the filtered queryset, or `queryset` itself if no filter is used.
+
+        Creating a filter set takes longer than reading a page of threads.
+
+        Raises:
+            InvalidInput: A value is invalid or given several times.
+        """
+        filterset_class = self.get_filterset_class(view, queryset)
+        query = request.query_params
+        used = filterset_class.base_filters.keys() & query.keys() if filterset_class else ()
+        if not used:
+            return queryset
+        for name in sorted(used):
+            if len(query.getlist(name)) > 1:
+                raise invalid_parameter(name, "expected one value, received several")
+        filterset = filterset_class(query, queryset, request=request)
+        if not filterset.is_valid():
+            raise InvalidInput("Invalid query parameters", list(flatten_errors(filterset.errors)))
+        return filterset.qs

@@ -1,32 +1,38 @@
-"""How drf-spectacular describes the viewsets of the memory API."""
+"""How drf-spectacular describes the routes of the memory API."""
 
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter
 
-AS_JSON = "x-sent-as-json"
-ALLOW_EMPTY = "x-allow-empty"
+from mastra_memory.api.serializers.answers import ErrorSerializer
+from mastra_memory.api.serializers.json_schemas import SENT_AS_JSON
 
 
-def json_parameter(name: str, text: str, schema: dict[str, Any]) -> OpenApiParameter:
-    """Return a query parameter whose value is JSON text of this schema."""
-    return OpenApiParameter(name, schema, description=text, extensions={AS_JSON: True})
+def describe_responses(success: Any, *statuses: int) -> dict[int, Any]:
+    """Return the responses of a route for `extend_schema`.
+
+    Args:
+        success: The serializer of the answer with status 200.
+        *statuses: Errors that this route returns besides 400, 401 and 403.
+    """
+    return {200: success} | dict.fromkeys((400, 401, 403, *statuses), ErrorSerializer)
 
 
 class MemoryAutoSchema(AutoSchema):
-    """Write what OpenAPI knows of a parameter and `OpenApiParameter` has no argument for.
+    """Describe query parameters more precisely than drf-spectacular does.
 
-    A value sent as JSON is described by `content`, and an empty value that is taken for none by
-    `allowEmptyValue`.
+    A value that is sent as JSON is described by `content` instead of `schema`. Every other
+    optional parameter has `allowEmptyValue`, since an empty value counts as absent.
     """
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the operation with its parameters rewritten."""
+        """Return the description of a route."""
         operation = super().get_operation(*args, **kwargs)
         for parameter in (operation or {}).get("parameters", ()):
-            if parameter.pop(AS_JSON, False):
+            if parameter["in"] != "query":
+                continue
+            if parameter["schema"].pop(SENT_AS_JSON, False):
                 parameter["content"] = {"application/json": {"schema": parameter.pop("schema")}}
-            if parameter.pop(ALLOW_EMPTY, False):
+            elif not parameter.get("required"):
                 parameter["allowEmptyValue"] = True
         return operation

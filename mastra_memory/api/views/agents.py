@@ -1,13 +1,13 @@
-"""What an agent's memory is: status and configuration."""
+"""The status and the configuration of an agent's memory, over HTTP."""
 
 from typing import Any
 
-from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from mastra_memory.api import answers
-from mastra_memory.api import documentation as doc
+from mastra_memory.api.openapi import describe_responses
+from mastra_memory.api.serializers import answers, query_strings
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.db import times
 from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured
@@ -15,87 +15,105 @@ from mastra_memory.memory import Memory
 from mastra_memory.options import MemoryOptions, camel_keys
 
 
-@doc.viewset("agents")
-class AgentViewSet(MemoryViewSet):
-    """Facts about an agent's memory; nothing of anybody's conversations but the caller's own."""
+@extend_schema(tags=["agents"])
+class StatusViewSet(MemoryViewSet):
+    """Whether an agent has memory. Scoped callers see only their own observations."""
 
-    @extend_schema(parameters=doc.STATUS, responses=doc.responses(answers.Status))
-    def status(self, request: Request) -> HttpResponseBase:
-        """Whether the agent has memory, and how far its observations are."""
+    serializer_class = answers.StatusSerializer
+
+    @extend_schema(
+        parameters=[query_strings.StatusQuery],
+        responses=describe_responses(answers.StatusSerializer),
+    )
+    def retrieve(self, request: Request) -> Response:
+        """Return whether the agent has memory, and how much of it is observed."""
+        query = self.validate_query(query_strings.StatusQuery)
         try:
-            memory = Memory(self.params.required("agentId"))
+            memory = Memory(query["agentId"])
         except AgentNotFound:
-            return self.answer({"result": True})
+            return Response({"result": True})
         except MemoryNotConfigured:
-            return self.answer({"result": False})
-        body: dict[str, Any] = {"result": True, "memoryType": "local"}
+            return Response({"result": False})
+        data: dict[str, Any] = {"result": True, "memoryType": "local"}
         if memory.options.observational_memory is not None:
-            body["observationalMemory"] = self._observations(memory)
-        return self.answer(body)
+            data["observationalMemory"] = self._describe_observations(memory, query)
+        return Response(data)
 
-    def _observations(self, memory: Memory) -> dict[str, Any]:
-        resource_id = self.caller.owner(self.params.text("resourceId"))
-        thread_id = self.params.text("threadId")
-        if not self.params.text("resourceId"):
+    def _describe_observations(self, memory: Memory, query: dict[str, Any]) -> dict[str, Any]:
+        if "resourceId" not in query:
             return {"enabled": True}
+        resource_id = self.caller.owner(query["resourceId"])
+        thread_id = query.get("threadId")
         thread = memory.get_thread_by_id(thread_id) if thread_id else None
         if thread is not None:
             self.caller.check_owner(thread, resource_id)
-        head = memory.get_observational_record(thread_id=thread_id, resource_id=resource_id)
-        if head is None:
+        record = memory.get_observational_record(thread_id=thread_id, resource_id=resource_id)
+        if record is None:
             return {"enabled": True, "hasRecord": False}
-        seen = head.last_observed_at
+        last_observed = record.last_observed_at
         return {
             "enabled": True,
             "hasRecord": True,
-            "originType": head.origin_type,
-            **({"lastObservedAt": times.format_time(seen)} if seen else {}),
-            "tokenCount": head.total_tokens_observed,
-            "observationTokenCount": head.observation_token_count,
-            "isObserving": head.is_observing,
-            "isReflecting": head.is_reflecting,
+            "originType": record.origin_type,
+            **({"lastObservedAt": times.format_time(last_observed)} if last_observed else {}),
+            "tokenCount": record.total_tokens_observed,
+            "observationTokenCount": record.observation_token_count,
+            "isObserving": record.is_observing,
+            "isReflecting": record.is_reflecting,
         }
 
-    @extend_schema(parameters=[doc.AGENT], responses=doc.responses(answers.Config))
-    def config(self, request: Request) -> HttpResponseBase:
-        """The agent's options, defaults filled in; null for an agent without memory."""
+
+@extend_schema(tags=["agents"])
+class ConfigViewSet(MemoryViewSet):
+    """The options of an agent. They contain no data of any resource."""
+
+    serializer_class = answers.ConfigSerializer
+
+    @extend_schema(
+        parameters=[query_strings.AgentQuery],
+        responses=describe_responses(answers.ConfigSerializer),
+    )
+    def retrieve(self, request: Request) -> Response:
+        """Return the agent's options with their defaults, or null for an agent without memory."""
+        query = self.validate_query(query_strings.AgentQuery)
         try:
-            options = Memory(self.params.required("agentId")).options
+            options = Memory(query["agentId"]).options
         except (AgentNotFound, MemoryNotConfigured):
-            return self.answer({"config": None})
-        return self.answer({"config": _config(options)})
+            return Response({"config": None})
+        return Response({"config": _describe_options(options)})
 
 
-def _config(options: MemoryOptions) -> dict[str, Any]:
+def _describe_options(options: MemoryOptions) -> dict[str, Any]:
     raw = camel_keys(options.raw)
-    memory = raw.get("workingMemory") or {}
-    shown = {
+    config = {
         "lastMessages": options.last_messages,
         "semanticRecall": raw.get("semanticRecall", False),
         "generateTitle": raw.get("generateTitle", False),
         "workingMemory": {
             "template": options.working_memory.template,
-            **memory,
+            **(raw.get("workingMemory") or {}),
             "enabled": options.working_memory.enabled,
         },
-        "observationalMemory": _observational_config(options),
+        "observationalMemory": _describe_observational_memory(options),
     }
-    kept = {key: raw[key] for key in ("readOnly", "messageHistory") if key in raw}
-    return shown | kept
+    for name in ("readOnly", "messageHistory"):
+        if name in raw:
+            config[name] = raw[name]
+    return config
 
 
-def _observational_config(options: MemoryOptions) -> dict[str, Any]:
-    chosen = options.observational_memory
-    if chosen is None:
+def _describe_observational_memory(options: MemoryOptions) -> dict[str, Any]:
+    observational = options.observational_memory
+    if observational is None:
         return {"enabled": False}
-    shown = {
+    config = {
         "enabled": True,
-        "scope": chosen.scope,
-        "messageTokens": chosen.message_tokens,
-        "observationTokens": chosen.observation_tokens,
+        "scope": observational.scope,
+        "messageTokens": observational.message_tokens,
+        "observationTokens": observational.observation_tokens,
     }
     models = {
-        "observationModel": chosen.observation_model,
-        "reflectionModel": chosen.reflection_model,
+        "observationModel": observational.observation_model,
+        "reflectionModel": observational.reflection_model,
     }
-    return shown | {name: model for name, model in models.items() if model}
+    return config | {name: model for name, model in models.items() if model}

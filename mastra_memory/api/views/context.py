@@ -1,78 +1,101 @@
-"""What goes in front of a model, over HTTP."""
+"""Everything that an agent passes to its model for the next turn, over HTTP."""
 
 from typing import Any
 
-from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from mastra_memory import conf
-from mastra_memory.api import answers, serializers, wire
-from mastra_memory.api import documentation as doc
+from mastra_memory.api.openapi import describe_responses
+from mastra_memory.api.serializers import answers, bodies, query_strings
 from mastra_memory.api.views.base import MemoryViewSet
+from mastra_memory.memory import Memory
 from mastra_memory.options import MemoryOptions, merge_options, parse_request_options
 
 
-@doc.viewset("context")
+@extend_schema(tags=["context"])
 class ContextViewSet(MemoryViewSet):
-    """Everything for an agent's next turn. A scoped caller reaches only its own threads."""
+    """The context of a thread. Scoped callers reach only their own threads."""
 
-    @extend_schema(parameters=doc.CONTEXT, responses=doc.responses(answers.Context, 404))
-    def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Read what to put in front of the model.
+    serializer_class = answers.ContextSerializer
 
-        Text for the system prompt (working memory, observations, what was recalled from other
-        conversations) and messages (history, then the new ones), no message twice, with token
-        counts by block. Stored text cannot leave the tags it is set between. The thread need not
-        exist yet if the resource is known.
+    @extend_schema(
+        parameters=[query_strings.ContextQuery],
+        responses=describe_responses(answers.ContextSerializer, 404),
+    )
+    def retrieve(self, request: Request, thread_id: str) -> Response:
+        """Read what an agent passes to its model.
+
+        The answer has text for the system prompt (working memory, observations, and messages
+        recalled from other threads) and messages (the history, then the new ones). No message
+        appears twice. Tokens are counted for each block. Stored text is escaped, so that it
+        cannot close the tags around it. The thread need not exist yet if the resource is known.
         """
-        said = self.params.text("query")
-        new = self.params.json_list("newMessages") + ([said] if said else [])
-        return self._answer(
-            thread_id, new, self.params.text("resourceId"), self.params.json_object("memoryConfig")
+        query = self.validate_query(query_strings.ContextQuery)
+        new_messages = list(query.get("newMessages", ()))
+        if "query" in query:
+            new_messages.append(query["query"])
+        return self._respond(
+            query["agentId"],
+            thread_id,
+            new_messages=new_messages,
+            resource_id=query.get("resourceId"),
+            config=query.get("memoryConfig"),
         )
 
     @extend_schema(
-        parameters=[doc.AGENT],
-        request=serializers.ReadContext,
-        responses=doc.responses(answers.Context, 404),
+        parameters=[query_strings.AgentQuery],
+        request=bodies.ContextBody,
+        responses=describe_responses(answers.ContextSerializer, 404),
     )
-    def read(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """The same for new messages that are too long for an address."""
-        body = serializers.ReadContext.read(request.data)
-        return self._answer(
+    def update(self, request: Request, thread_id: str) -> Response:
+        """Read the same for new messages that are too long for a URL. Nothing is stored."""
+        query = self.validate_query(query_strings.AgentQuery)
+        body = self.validate_body(bodies.ContextBody)
+        return self._respond(
+            query["agentId"],
             thread_id,
-            body.get("newMessages", []),
-            body.get("resourceId"),
-            body.get("memoryConfig"),
+            new_messages=body.get("newMessages", []),
+            resource_id=body.get("resourceId"),
+            config=body.get("memoryConfig"),
         )
 
-    def _answer(
-        self, thread_id: str, new: list[Any], named: str | None, config: dict[str, Any] | None
-    ) -> HttpResponseBase:
-        memory = self.memory()
-        owner = self.caller.owner(named)
+    def _respond(
+        self,
+        agent_id: str,
+        thread_id: str,
+        *,
+        new_messages: list[Any],
+        resource_id: str | None,
+        config: dict[str, Any] | None,
+    ) -> Response:
+        memory = Memory(agent_id)
+        owner = self.caller.owner(resource_id)
         if owner is None:
             owner = memory.get_thread(thread_id).resource_id
-        given = parse_request_options(config, memory.options) or {}
-        options = merge_options(given, self._bounds(memory.options.merged(given)))
+        overrides = parse_request_options(config, memory.options) or {}
+        options = merge_options(overrides, self._limit_options(memory.options.merged(overrides)))
         context = memory.context(
-            thread_id, resource_id=owner, new_messages=new, options=options or None
+            thread_id, resource_id=owner, new_messages=new_messages, options=options or None
         )
-        return self.answer(wire.context(context))
+        return Response(self.get_serializer(context).data)
 
-    def _bounds(self, options: MemoryOptions) -> dict[str, Any]:
-        """Options that keep a scoped caller from reading more at once than a page may hold."""
-        most = conf.app_settings().MAX_PER_PAGE
+    def _limit_options(self, options: MemoryOptions) -> dict[str, Any]:
+        """Return options that limit a scoped caller to as many messages as a page may have."""
+        limit = conf.app_settings().MAX_PER_PAGE
         if not self.caller.is_scoped:
             return {}
-        bounds: dict[str, Any] = {}
-        if int(options.last_messages) > most:
-            bounds["last_messages"] = most
+        limited: dict[str, Any] = {}
+        if int(options.last_messages) > limit:
+            limited["last_messages"] = limit
         recall = options.semantic_recall
-        if recall and recall.top_k * (1 + recall.before + recall.after) > most:
-            top_k = min(recall.top_k, most)
-            beside = (most // top_k - 1) // 2
-            span = {"before": min(recall.before, beside), "after": min(recall.after, beside)}
-            bounds["semantic_recall"] = {"top_k": top_k, "message_range": span}
-        return bounds
+        if recall and recall.top_k * (1 + recall.before + recall.after) > limit:
+            top_k = min(recall.top_k, limit)
+            neighbours = (limit // top_k - 1) // 2
+            message_range = {
+                "before": min(recall.before, neighbours),
+                "after": min(recall.after, neighbours),
+            }
+            limited["semantic_recall"] = {"top_k": top_k, "message_range": message_range}
+        return limited

@@ -1,72 +1,88 @@
-"""Observational memory over HTTP: the record, its history, waiting for what is prepared."""
+"""Observational memory over HTTP: the record, its history, and waiting for buffering."""
 
 from typing import Any
 
-from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from mastra_memory.api import answers, serializers, wire
-from mastra_memory.api import documentation as doc
+from mastra_memory.api.openapi import describe_responses
+from mastra_memory.api.serializers import answers, bodies, query_strings
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput, Issue, MemoryNotConfigured
 from mastra_memory.memory import Memory
 
 
-@doc.viewset("observational memory")
+@extend_schema(tags=["observational memory"])
 class ObservationalMemoryViewSet(MemoryViewSet):
-    """What was noted about a thread or a resource. A scoped caller reaches only its own."""
+    """Observations about a thread or a resource. Scoped callers reach only their own."""
 
-    @extend_schema(parameters=doc.OBSERVATIONS, responses=doc.responses(answers.Observations))
-    def retrieve(self, request: Request) -> HttpResponseBase:
-        """The live record, and the generations before it, newest first."""
-        memory = self._observing(self.params.required("agentId"))
-        about = self._about(
-            memory, self.params.text("resourceId"), self.params.text("threadId"), " lookup"
-        )
-        record = memory.get_observational_record(**about)
-        history = memory.list_observational_history(
-            **about,
-            start=self.params.moment("from"),
-            end=self.params.moment("to"),
-            offset=self.params.whole("offset", 0),
-            limit=self.params.whole("limit", 5, minimum=1),
-        )
-        body: dict[str, Any] = {"record": wire.record(record) if record else None}
-        if history:
-            body["history"] = [wire.record(value) for value in history]
-        return self.answer(body)
+    serializer_class = answers.ObservationsSerializer
 
     @extend_schema(
-        request=serializers.DocumentedBufferStatus,
-        responses=doc.responses(answers.Observations),
+        parameters=[query_strings.ObservationsQuerySchema],
+        responses=describe_responses(answers.ObservationsSerializer),
     )
-    def buffer_status(self, request: Request) -> HttpResponseBase:
-        """The live record once nothing is being buffered, after at most 30 seconds."""
-        body = serializers.BufferStatus.read(request.data)
-        memory = self._observing(body["agentId"])
-        about = self._about(memory, body.get("resourceId"), body.get("threadId"), "")
-        record = memory.wait_for_buffering(**about)
-        return self.answer({"record": wire.record(record) if record else None})
+    def retrieve(self, request: Request) -> Response:
+        """Read the live record and the generations before it, newest first."""
+        query = self.validate_query(query_strings.ObservationsQuery)
+        memory = _get_memory(query["agentId"])
+        owner = self._get_owner(memory, query, purpose=" lookup")
+        record = memory.get_observational_record(**owner)
+        history = memory.list_observational_history(
+            **owner,
+            start=query.get("from"),
+            end=query.get("to"),
+            offset=query["offset"],
+            limit=query["limit"],
+        )
+        data = {"record": record, "history": history or None}
+        return Response(self.get_serializer(data).data)
 
-    def _observing(self, agent_id: str) -> Memory:
-        try:
-            memory = Memory(agent_id)
-        except MemoryNotConfigured:
-            raise FeatureDisabled("Observational Memory is not enabled for this agent") from None
-        if memory.options.observational_memory is None:
-            raise FeatureDisabled("Observational Memory is not enabled for this agent")
-        return memory
+    @extend_schema(
+        request=bodies.BufferStatusSchema,
+        responses=describe_responses(answers.ObservationsSerializer),
+    )
+    @action(detail=False, methods=["post"], url_path="buffer-status")
+    def buffer_status(self, request: Request) -> Response:
+        """Read the live record as soon as nothing is being buffered, after at most 30 seconds."""
+        body = self.validate_body(bodies.BufferStatusBody)
+        memory = _get_memory(body["agentId"])
+        owner = self._get_owner(memory, body, purpose="")
+        record = memory.wait_for_buffering(**owner)
+        return Response(self.get_serializer({"record": record}).data)
 
-    def _about(
-        self, memory: Memory, named: str | None, thread_id: str | None, purpose: str
-    ) -> dict[str, Any]:
-        """What the record is about; a thread must belong to the resource named."""
-        resource_id = self.caller.owner(named)
+    def _get_owner(self, memory: Memory, values: dict[str, Any], *, purpose: str) -> dict[str, Any]:
+        """Return the thread and the resource that the record belongs to.
+
+        Raises:
+            InvalidInput: An unscoped caller sent no `resourceId`.
+            AccessDenied: The thread belongs to another resource.
+        """
+        resource_id = self.caller.owner(values.get("resourceId"))
         if resource_id is None:
             reason = "is required for observational memory" + purpose
             raise InvalidInput(f"resourceId {reason}", [Issue("resourceId", reason)])
+        thread_id = values.get("threadId")
         thread = memory.get_thread_by_id(thread_id) if thread_id else None
         if thread is not None:
             self.caller.check_owner(thread, resource_id)
         return {"thread_id": thread_id, "resource_id": resource_id}
+
+
+def _get_memory(agent_id: str) -> Memory:
+    """Return the memory of an agent that uses observational memory.
+
+    Raises:
+        FeatureDisabled: The agent does not use it.
+        AgentNotFound: The agent is not configured.
+    """
+    disabled = FeatureDisabled("Observational Memory is not enabled for this agent")
+    try:
+        memory = Memory(agent_id)
+    except MemoryNotConfigured:
+        raise disabled from None
+    if memory.options.observational_memory is None:
+        raise disabled
+    return memory

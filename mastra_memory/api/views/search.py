@@ -1,47 +1,45 @@
-"""Search over HTTP: by words, by meaning, or both."""
+"""Search over HTTP: by words, by meaning, or by both."""
 
-from typing import Any
-
-from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from mastra_memory.api import answers, wire
-from mastra_memory.api import documentation as doc
-from mastra_memory.api.query_parameters import fault
+from mastra_memory.api.openapi import describe_responses
+from mastra_memory.api.serializers import answers, query_strings
 from mastra_memory.api.views.base import MemoryViewSet
+from mastra_memory.memory import Memory
 
-SEARCH_TYPES = ("semantic", "text", "hybrid")
 
-
-@doc.viewset("search")
+@extend_schema(tags=["search"])
 class SearchViewSet(MemoryViewSet):
-    """Messages of one resource. A scoped caller searches its own."""
+    """Search the messages of one resource. Scoped callers search their own."""
 
-    @extend_schema(parameters=doc.SEARCH, responses=doc.responses(answers.SearchResult, 404))
-    def list(self, request: Request) -> HttpResponseBase:
+    serializer_class = answers.SearchResultSerializer
+
+    @extend_schema(
+        parameters=[query_strings.SearchQuery],
+        responses=describe_responses(answers.SearchResultSerializer, 404),
+    )
+    def retrieve(self, request: Request) -> Response:
         """Find messages.
 
-        With `searchType` the best come first, each with a score and a snippet. Without it the
-        answer is Mastra's: newest first, with the thread's newest messages where the agent finds
-        by meaning.
+        With `searchType` the best results come first, each with a score and a snippet. Without it
+        the answer is Mastra's: newest first, together with the newest messages of the thread if
+        the agent uses semantic recall.
         """
-        memory = self.memory()
-        query, named = self.params.required("searchQuery"), self.params.required("resourceId")
-        search_type: Any = self.params.text("searchType")
-        if search_type not in (None, *SEARCH_TYPES):
-            raise fault("searchType", f"expected one of {', '.join(SEARCH_TYPES)}")
-        resource_id = self.caller.resource_id or named
-        thread_id = self.params.text("threadId")
+        query = self.validate_query(query_strings.SearchQuery)
+        memory = Memory(query["agentId"])
+        resource_id = self.caller.resource_id or query["resourceId"]
+        thread_id = query.get("threadId")
         thread = memory.get_thread_by_id(thread_id) if thread_id else None
         if thread is not None:
             self.caller.check_owner(thread, resource_id)
-        found = memory.search(
-            query,
+        result = memory.search(
+            query["searchQuery"],
             resource_id=resource_id,
             thread_id=thread_id,
-            limit=self.params.whole("limit", 20),
-            search_type=search_type,
-            options=self.params.json_object("memoryConfig"),
+            limit=query["limit"],
+            search_type=query.get("searchType"),
+            options=query.get("memoryConfig"),
         )
-        return self.answer(wire.search_result(found))
+        return Response(self.get_serializer(result).data)

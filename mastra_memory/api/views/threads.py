@@ -1,5 +1,6 @@
-"""Threads over HTTP: list, create, read, change, delete, clone, transfer."""
+"""Threads over HTTP: list, create, read, change, delete, clone and transfer."""
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -7,105 +8,129 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from mastra_memory.api import answers, serializers, wire
-from mastra_memory.api import documentation as doc
-from mastra_memory.api.filters import narrowed_threads
+from mastra_memory.api.filters import MemoryFilterBackend, ThreadFilter
+from mastra_memory.api.openapi import describe_responses
+from mastra_memory.api.pagination import ThreadPagination
 from mastra_memory.api.permissions import HasResource, IsUnscoped
+from mastra_memory.api.serializers import answers, bodies, query_strings
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.exceptions import ThreadNotFound
+from mastra_memory.memory import Memory
 from mastra_memory.types import MessageSelection
 
 
-@doc.viewset("threads")
+@extend_schema(tags=["threads"])
 class ThreadViewSet(MemoryViewSet):
-    """Conversations. A scoped caller reaches only its own."""
+    """Threads. Scoped callers reach only their own."""
 
-    @extend_schema(parameters=doc.LIST_THREADS, responses=doc.responses(answers.ThreadPage))
-    def list(self, request: Request) -> HttpResponseBase:
-        """List threads, newest first.
-
-        A scoped caller gets its own, whatever `resourceId` says. Without `resourceId` an unscoped
-        caller gets everybody's.
-        """
-        memory, _ = self.reading_memory()
-        order = self.params.order(("createdAt", "updatedAt"), legacy=True) or ("createdAt", None)
-        page = memory.list_threads(
-            resource_id=self.caller.owner(self.params.text("resourceId")),
-            metadata=self.params.metadata(),
-            within=narrowed_threads(request),
-            page=self.params.whole("page", 0),
-            per_page=self.per_page(100),
-            order_by="updated_at" if order[0] == "updatedAt" else "created_at",
-            direction=order[1] or "DESC",
-        )
-        return self.answer(wire.thread_page(page))
+    serializer_class = answers.ThreadSerializer
+    pagination_class = ThreadPagination
+    filter_backends = (MemoryFilterBackend,)
+    filterset_class = ThreadFilter
 
     @extend_schema(
-        parameters=[doc.AGENT],
-        request=serializers.CreateThread,
-        responses=doc.responses(answers.Thread, 409),
+        parameters=[query_strings.ThreadListQuery],
+        responses=describe_responses(answers.ThreadSerializer(many=True)),
     )
-    def create(self, request: Request) -> HttpResponseBase:
-        """Create a thread; one that the resource has already comes back unchanged."""
-        memory = self.memory()
-        body = serializers.CreateThread.read(request.data)
+    def list(self, request: Request) -> Response:
+        """List threads, newest first.
+
+        Scoped callers get their own threads, whatever `resourceId` is. Unscoped callers get the
+        threads of all resources if `resourceId` is missing.
+        """
+        query = self.validate_query(query_strings.ThreadListQuery)
+        memory, _ = self.get_read_memory(query.get("agentId"))
+        field, direction = query.get("orderBy", ("createdAt", None))
+        all_threads = self.get_queryset()
+        threads = self.filter_queryset(all_threads)
+        read_page = partial(
+            memory.list_threads,
+            resource_id=self.caller.owner(query.get("resourceId")),
+            metadata=query.get("metadata"),
+            within=None if threads is all_threads else threads,
+            order_by="updated_at" if field == "updatedAt" else "created_at",
+            direction=direction or "DESC",
+        )
+        page = self.paginate_queryset(read_page)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        parameters=[query_strings.AgentQuery],
+        request=bodies.CreateThreadBody,
+        responses=describe_responses(answers.NewThreadSerializer, 409),
+    )
+    def create(self, request: Request) -> Response:
+        """Create a thread. One that already exists for the resource is returned unchanged."""
+        query = self.validate_query(query_strings.AgentQuery)
+        memory = Memory(query["agentId"])
+        body = self.validate_body(bodies.CreateThreadBody)
         thread = memory.create_thread(
             self.caller.resource_id or body["resourceId"],
             thread_id=body.get("threadId"),
             title=body.get("title", ""),
             metadata=body.get("metadata"),
         )
-        return self.answer(wire.thread(thread, bare=True))
-
-    @extend_schema(parameters=doc.READ, responses=doc.responses(answers.Thread, 404))
-    def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Read a thread, through an agent or from the storage alone."""
-        memory, _ = self.reading_memory()
-        thread = self.thread(memory, thread_id, self.params.text("resourceId"))
-        return self.answer(wire.thread(thread))
+        return Response(answers.NewThreadSerializer(thread).data)
 
     @extend_schema(
-        parameters=[doc.AGENT, doc.METADATA_MODE],
-        request=serializers.UpdateThread,
-        responses=doc.responses(answers.Thread, 404),
+        parameters=[query_strings.ReadThreadQuery],
+        responses=describe_responses(answers.ThreadSerializer, 404),
     )
-    def partial_update(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Change title or metadata.
+    def retrieve(self, request: Request, thread_id: str) -> Response:
+        """Read a thread, through an agent or without one."""
+        query = self.validate_query(query_strings.ReadThreadQuery)
+        memory, _ = self.get_read_memory(query.get("agentId"))
+        thread = self.get_thread(memory, thread_id, query.get("resourceId"))
+        return Response(self.get_serializer(thread).data)
 
-        Metadata replaces what was there, except the keys that the memory itself uses; with
+    @extend_schema(
+        parameters=[query_strings.UpdateThreadQuery],
+        request=bodies.UpdateThreadBody,
+        responses=describe_responses(answers.ThreadSerializer, 404),
+    )
+    def partial_update(self, request: Request, thread_id: str) -> Response:
+        """Change the title or the metadata of a thread.
+
+        New metadata replaces the old one, except for the keys that the memory itself uses. With
         `metadataMode=merge` it is merged key by key.
         """
-        memory = self.memory()
-        body = serializers.UpdateThread.read(request.data)
-        mode = self.params.choice("metadataMode", ("replace", "merge"))
-        self.thread(memory, thread_id, body.get("resourceId"))
+        query = self.validate_query(query_strings.UpdateThreadQuery)
+        memory = Memory(query["agentId"])
+        body = self.validate_body(bodies.UpdateThreadBody)
+        self.get_thread(memory, thread_id, body.get("resourceId"))
         thread = memory.update_thread(
             thread_id,
             title=body.get("title"),
             metadata=body.get("metadata"),
-            replace_metadata=mode == "replace",
+            replace_metadata=query["metadataMode"] == "replace",
         )
-        return self.answer(wire.thread(thread))
-
-    @extend_schema(parameters=doc.WRITE, responses=doc.responses(answers.DeletedThread, 404))
-    def destroy(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Delete a thread with all that hangs on it."""
-        memory = self.memory()
-        self.thread(memory, thread_id, self.params.text("resourceId"))
-        memory.delete_thread(thread_id)
-        return self.answer({"result": "Thread deleted"})
+        return Response(self.get_serializer(thread).data)
 
     @extend_schema(
-        parameters=[doc.AGENT],
-        request=serializers.CloneThread,
-        responses=doc.responses(answers.CloneResult, 404, 409),
+        parameters=[query_strings.DeleteQuery],
+        responses=describe_responses(answers.DeletedThreadSerializer, 404),
     )
-    @action(detail=True, methods=["post"])
+    def destroy(self, request: Request, thread_id: str) -> Response:
+        """Delete a thread with its messages, working memory and observations."""
+        query = self.validate_query(query_strings.DeleteQuery)
+        memory = Memory(query["agentId"])
+        self.get_thread(memory, thread_id, query.get("resourceId"))
+        memory.delete_thread(thread_id)
+        return Response({"result": "Thread deleted"})
+
+    @extend_schema(
+        parameters=[query_strings.AgentQuery],
+        request=bodies.CloneThreadBody,
+        responses=describe_responses(answers.CloneResultSerializer, 404, 409),
+    )
+    @action(detail=True, methods=["post"], pagination_class=None, filter_backends=())
     def clone(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Copy a thread within its resource, all of it or the messages chosen."""
-        memory = self.memory()
-        body = serializers.CloneThread.read(request.data)
+        """Copy a thread within its resource, with all messages or a selection of them."""
+        query = self.validate_query(query_strings.AgentQuery)
+        memory = Memory(query["agentId"])
+        body = self.validate_body(bodies.CloneThreadBody)
         try:
             source = memory.get_thread(thread_id)
         except ThreadNotFound:
@@ -116,33 +141,39 @@ class ThreadViewSet(MemoryViewSet):
             clone_id=body.get("newThreadId"),
             title=body.get("title", ""),
             metadata=body.get("metadata"),
-            selection=_selection(body.get("options") or {}),
-            shape=wire.message_json,
+            selection=_make_selection(body.get("options") or {}),
+            shape=answers.render_message,
         )
-        facts = {
-            "thread": wire.thread(result.thread, bare=True),
+        data = {
+            "thread": answers.NewThreadSerializer(result.thread).data,
             "messageIdMap": result.message_id_map,
         }
-        return self.answer_with_list(facts, "clonedMessages", result.messages)
+        return self.respond_with_list(data, "clonedMessages", result.messages)
 
-    @extend_schema(request=serializers.TransferThread, responses=doc.responses(answers.Thread, 404))
+    @extend_schema(
+        parameters=[query_strings.OptionalAgentQuery],
+        request=bodies.TransferThreadBody,
+        responses=describe_responses(answers.ThreadSerializer, 404),
+    )
     @action(
         detail=True,
         methods=["post"],
         permission_classes=[IsAuthenticated, HasResource, IsUnscoped],
     )
-    def transfer(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Give a thread to another resource. Only for callers who are not bound to one."""
-        memory, _ = self.reading_memory()
-        body = serializers.TransferThread.read(request.data)
-        return self.answer(wire.thread(memory.transfer_thread(thread_id, body["resourceId"])))
+    def transfer(self, request: Request, thread_id: str) -> Response:
+        """Give a thread to another resource. Scoped callers may not do this."""
+        query = self.validate_query(query_strings.OptionalAgentQuery)
+        memory, _ = self.get_read_memory(query.get("agentId"))
+        body = self.validate_body(bodies.TransferThreadBody)
+        thread = memory.transfer_thread(thread_id, body["resourceId"])
+        return Response(self.get_serializer(thread).data)
 
 
-def _selection(options: dict[str, Any]) -> MessageSelection:
-    chosen = options.get("messageFilter") or {}
+def _make_selection(options: dict[str, Any]) -> MessageSelection:
+    message_filter = options.get("messageFilter") or {}
     return MessageSelection(
         limit=options.get("messageLimit"),
-        start=chosen.get("startDate"),
-        end=chosen.get("endDate"),
-        message_ids=chosen.get("messageIds") or (),
+        start=message_filter.get("startDate"),
+        end=message_filter.get("endDate"),
+        message_ids=message_filter.get("messageIds") or (),
     )

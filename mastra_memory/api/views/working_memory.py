@@ -1,20 +1,21 @@
 """Working memory over HTTP."""
 
-from typing import Literal
+from functools import partial
 
-from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from mastra_memory.api import answers, serializers, wire
-from mastra_memory.api import documentation as doc
+from mastra_memory.api.openapi import describe_responses
+from mastra_memory.api.pagination import RevisionPagination
+from mastra_memory.api.serializers import answers, bodies, query_strings
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.memory import Memory
 from mastra_memory.models import Scope
-from mastra_memory.options import MemoryOptions, parse_request_options
+from mastra_memory.options import parse_request_options
 
-NOTHING = {
+NO_WORKING_MEMORY = {
     "workingMemory": None,
     "source": "thread",
     "workingMemoryTemplate": None,
@@ -22,86 +23,97 @@ NOTHING = {
 }
 
 
-@doc.viewset("working memory")
+@extend_schema(tags=["working memory"])
 class WorkingMemoryViewSet(MemoryViewSet):
-    """The text kept for a thread or its resource. A scoped caller reaches only its own."""
+    """The text kept for a thread or its resource. Scoped callers reach only their own."""
 
-    @extend_schema(parameters=doc.READ_MEMORY, responses=doc.responses(answers.WorkingMemory))
-    def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Read the working memory that a thread's agent would see."""
-        self.params.required("agentId")
-        memory, known = self.reading_memory()
-        if not known:
-            return self.answer(NOTHING)
-        own = parse_request_options(self.params.json_object("memoryConfig"), memory.options)
-        options = memory.options.merged(own)
-        owner, exists = self._owner(memory, thread_id, self.params.text("resourceId"))
-        by_resource = options.working_memory.scope != Scope.THREAD and owner is not None
-        content = memory.get_working_memory(thread_id, resource_id=owner, options=options.raw)
-        return self.answer(
-            {
-                "workingMemory": content,
-                "source": "resource" if by_resource else "thread",
-                "workingMemoryTemplate": _template(memory, options),
-                "threadExists": exists,
-            }
-        )
+    serializer_class = answers.WorkingMemorySerializer
 
     @extend_schema(
-        parameters=[doc.AGENT, doc.MEMORY_MODE],
-        request=serializers.WriteWorkingMemory,
-        responses=doc.responses(answers.Success, 404),
+        parameters=[query_strings.WorkingMemoryQuery],
+        responses=describe_responses(answers.WorkingMemorySerializer),
     )
-    def update(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Replace the working memory, or merge JSON into it; what it was stays as a revision.
+    def retrieve(self, request: Request, thread_id: str) -> Response:
+        """Read the working memory that the agent uses in a thread."""
+        query = self.validate_query(query_strings.WorkingMemoryQuery)
+        memory, has_agent = self.get_read_memory(query["agentId"])
+        if not has_agent:
+            return Response(NO_WORKING_MEMORY)
+        overrides = parse_request_options(query.get("memoryConfig"), memory.options)
+        options = memory.options.merged(overrides)
+        owner, exists = self._find_owner(memory, thread_id, query.get("resourceId"))
+        by_resource = options.working_memory.scope != Scope.THREAD and owner is not None
+        data = {
+            "workingMemory": memory.get_working_memory(
+                thread_id, resource_id=owner, options=options.raw
+            ),
+            "source": "resource" if by_resource else "thread",
+            "workingMemoryTemplate": memory.get_working_memory_template(options=options.raw),
+            "threadExists": exists,
+        }
+        return Response(self.get_serializer(data).data)
 
-        An agent with a schema gets only what fits it. The empty template is refused where it
-        would wipe something.
+    @extend_schema(
+        parameters=[query_strings.UpdateWorkingMemoryQuery],
+        request=bodies.UpdateWorkingMemoryBody,
+        responses=describe_responses(answers.SuccessSerializer, 404),
+    )
+    def update(self, request: Request, thread_id: str) -> Response:
+        """Replace the working memory, or merge JSON into it. The old text is kept as a revision.
+
+        If the agent has a schema, the text must be valid against it. An empty template is refused
+        if it would erase information.
         """
-        memory = self.memory()
-        mode: Literal["replace", "merge"] = self.params.choice("mode", ("replace", "merge"))
-        body = serializers.WriteWorkingMemory.read(request.data)
-        thread = self.thread(memory, thread_id, _named(body.get("resourceId")))
+        query = self.validate_query(query_strings.UpdateWorkingMemoryQuery)
+        memory = Memory(query["agentId"])
+        body = self.validate_body(bodies.UpdateWorkingMemoryBody)
+        thread = self.get_thread(memory, thread_id, _clean_resource_id(body.get("resourceId")))
         memory.update_working_memory(
             thread.id,
             body["workingMemory"],
             resource_id=thread.resource_id,
             options=parse_request_options(body.get("memoryConfig"), memory.options),
-            mode=mode,
+            mode=query["mode"],
             source="api",
             author_id=request.user.pk,
         )
-        return self.answer({"success": True})
+        return Response({"success": True})
 
     @extend_schema(
-        parameters=doc.REVISIONS,
-        responses=doc.responses(answers.RevisionPage, 404),
+        parameters=[query_strings.RevisionListQuery],
+        responses=describe_responses(answers.RevisionSerializer(many=True), 404),
     )
-    @action(detail=True)
-    def revisions(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """List what the working memory was, newest first, with author and source."""
-        memory = self.memory()
-        thread = self.thread(memory, thread_id, _named(self.params.text("resourceId")))
-        page = memory.list_working_memory_revisions(
+    @action(
+        detail=False,
+        serializer_class=answers.RevisionSerializer,
+        pagination_class=RevisionPagination,
+    )
+    def revisions(self, request: Request, thread_id: str) -> Response:
+        """List the versions of the working memory, newest first, with author and source."""
+        query = self.validate_query(query_strings.RevisionListQuery)
+        memory = Memory(query["agentId"])
+        thread = self.get_thread(memory, thread_id, _clean_resource_id(query.get("resourceId")))
+        read_page = partial(
+            memory.list_working_memory_revisions,
             thread.id,
             resource_id=thread.resource_id,
-            options=parse_request_options(self.params.json_object("memoryConfig"), memory.options),
-            page=self.params.whole("page", 0),
-            per_page=self.per_page(20),
+            options=parse_request_options(query.get("memoryConfig"), memory.options),
         )
-        return self.answer(wire.revision_page(page))
+        page = self.paginate_queryset(read_page)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(
-        parameters=[doc.AGENT],
-        request=serializers.RestoreWorkingMemory,
-        responses=doc.responses(answers.Restored, 404),
+        parameters=[query_strings.AgentQuery],
+        request=bodies.RestoreWorkingMemoryBody,
+        responses=describe_responses(answers.RestoredSerializer, 404),
     )
-    @action(detail=True, methods=["post"])
-    def restore(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Make the working memory what it was at a version; that is a new version too."""
-        memory = self.memory()
-        body = serializers.RestoreWorkingMemory.read(request.data)
-        thread = self.thread(memory, thread_id, _named(body.get("resourceId")))
+    @action(detail=False, methods=["post"])
+    def restore(self, request: Request, thread_id: str) -> Response:
+        """Restore the text of an earlier version; this adds a new version."""
+        query = self.validate_query(query_strings.AgentQuery)
+        memory = Memory(query["agentId"])
+        body = self.validate_body(bodies.RestoreWorkingMemoryBody)
+        thread = self.get_thread(memory, thread_id, _clean_resource_id(body.get("resourceId")))
         version = memory.restore_working_memory(
             thread.id,
             body["version"],
@@ -110,11 +122,13 @@ class WorkingMemoryViewSet(MemoryViewSet):
             source="api",
             author_id=request.user.pk,
         )
-        return self.answer({"success": True, "version": version})
+        return Response({"success": True, "version": version})
 
-    def _owner(self, memory: Memory, thread_id: str, given: str | None) -> tuple[str | None, bool]:
-        """Whose memory is meant, and whether the thread exists."""
-        named = self.caller.owner(_named(given))
+    def _find_owner(
+        self, memory: Memory, thread_id: str, resource_id: str | None
+    ) -> tuple[str | None, bool]:
+        """Return the resource whose working memory is read, and whether the thread exists."""
+        named = self.caller.owner(_clean_resource_id(resource_id))
         thread = memory.get_thread_by_id(thread_id)
         if thread is None:
             return named, False
@@ -122,13 +136,6 @@ class WorkingMemoryViewSet(MemoryViewSet):
         return thread.resource_id, True
 
 
-def _named(resource_id: str | None) -> str | None:
-    """The resource named; the npm client sends the word `undefined` for none."""
+def _clean_resource_id(resource_id: str | None) -> str | None:
+    """Return None for a missing id; the npm client sends `undefined` in that case."""
     return None if resource_id in (None, "", "undefined") else resource_id
-
-
-def _template(memory: Memory, options: MemoryOptions) -> dict[str, str] | None:
-    template = memory.get_working_memory_template(options=options.raw)
-    if template is None:
-        return None
-    return {"format": template.format, "content": template.empty}

@@ -11,6 +11,9 @@ from mastra_memory.db.sql import MAX_PAGE
 
 Schema = dict[str, Any]
 
+SENT_AS_JSON = "x-sent-as-json"
+"""Marks the schema of a query parameter whose value is JSON text; removed from the output."""
+
 TEXT: Schema = {"type": "string"}
 FILLED_TEXT: Schema = {"type": "string", "minLength": 1}
 OBJECT: Schema = {"type": "object"}
@@ -87,9 +90,6 @@ MESSAGE_IDS: Schema = {
     ]
 }
 
-DIRECTION = one_of("ASC", "DESC")
-THREAD_ORDER = object_of({"field": one_of("createdAt", "updatedAt"), "direction": DIRECTION})
-MESSAGE_ORDER = object_of({"field": one_of("createdAt"), "direction": DIRECTION})
 MESSAGE_FILTER = object_of(
     {
         "dateRange": object_of(

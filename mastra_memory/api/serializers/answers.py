@@ -1,0 +1,388 @@
+"""Serializers of answers: they make the JSON, and the OpenAPI schema describes the same fields.
+
+Keys are in camelCase. Stored JSON (metadata and message contents) is passed through unparsed.
+"""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import orjson
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from mastra_memory.api.serializers.fields import (
+    ChoiceField,
+    DateTimeTextField,
+    Field,
+    FlagField,
+    IdListField,
+    IntegerField,
+    JsonObjectField,
+    NumberField,
+    OptionalTextField,
+    StoredJsonField,
+    TextField,
+    TextMapField,
+    UsageField,
+    UtcDateTimeField,
+)
+from mastra_memory.models import ObservationChunk
+from mastra_memory.types import StoredMessage
+
+Json = dict[str, Any]
+
+
+class _Plan(NamedTuple):
+    """How a serializer class builds an answer, derived once from its declared fields."""
+
+    names: tuple[str, ...]
+    sources: tuple[str, ...]
+    read: Callable[[Any], Any]
+    conversions: tuple[tuple[str, Callable[[Any], Any]], ...]
+    optional: tuple[str, ...]
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """The base of the serializers of answers.
+
+    A field with `required=False` is left out if its value is None. The value of a field is the
+    attribute of the instance that `source` names, or the entry if the instance is a mapping.
+
+    REST framework's own `to_representation` copies the fields of each serializer and looks up
+    every attribute in a loop. A page of 100 messages took several times longer with it.
+    """
+
+    def to_representation(self, instance: Any) -> Json:
+        """Return the answer as a dictionary."""
+        plan = _make_plan(type(self))
+        if isinstance(instance, Mapping):
+            answer = {
+                name: instance.get(source)
+                for name, source in zip(plan.names, plan.sources, strict=True)
+            }
+        else:
+            answer = dict(zip(plan.names, plan.read(instance), strict=True))
+        for name, convert in plan.conversions:
+            if answer[name] is not None:
+                answer[name] = convert(answer[name])
+        for name in plan.optional:
+            if answer[name] is None:
+                del answer[name]
+        return answer
+
+
+@functools.cache
+def _make_plan(serializer_class: type[AnswerSerializer]) -> _Plan:
+    fields: dict[str, Field] = serializer_class().fields  # type: ignore[assignment]
+    sources = tuple(field.source or name for name, field in fields.items())
+    read = attrgetter(*sources)
+    return _Plan(
+        names=tuple(fields),
+        sources=sources,
+        read=read if len(sources) > 1 else lambda instance: (read(instance),),
+        conversions=tuple(
+            (name, field.to_representation)
+            for name, field in fields.items()
+            if getattr(field, "converts", True)
+        ),
+        optional=tuple(name for name, field in fields.items() if not field.required),
+    )
+
+
+class ThreadSerializer(AnswerSerializer):
+    """A thread."""
+
+    id = TextField()
+    resourceId = TextField(source="resource_id")
+    title = TextField()
+    metadata = StoredJsonField(source="metadata_json", allow_null=True)
+    createdAt = DateTimeTextField(source="created")
+    updatedAt = DateTimeTextField(source="updated")
+
+
+class NewThreadSerializer(ThreadSerializer):
+    """A thread that was just created or cloned; without metadata the key is left out."""
+
+    metadata = StoredJsonField(source="metadata_json", required=False)
+
+
+class MessageTypeField(TextField):
+    """The type of a message; left out for the usual one, `v2`."""
+
+    converts = True
+
+    def to_representation(self, value: str) -> str | None:
+        """Return None for `v2`."""
+        return None if value == "v2" else value
+
+
+class MessageSerializer(AnswerSerializer):
+    """A message."""
+
+    id = TextField()
+    content = StoredJsonField(source="content_json")
+    role = ChoiceField(["user", "assistant", "tool", "signal"])
+    createdAt = DateTimeTextField(source="created")
+    threadId = TextField(source="thread_id")
+    resourceId = TextField(source="resource_id")
+    type = MessageTypeField(required=False)
+
+
+_MESSAGE = MessageSerializer()
+
+
+def render_message(message: StoredMessage) -> bytes:
+    """Return the JSON text of a message, in no more memory than it needs."""
+    # orjson returns a buffer with spare room at its end; the copy has none.
+    return bytes(memoryview(orjson.dumps(_MESSAGE.to_representation(message))))
+
+
+class SavedMessagesSerializer(AnswerSerializer):
+    """The messages that a request saved."""
+
+    messages = MessageSerializer(many=True)
+    usage = UsageField()
+
+
+class CloneResultSerializer(AnswerSerializer):
+    """A clone, with the new id of each copied message."""
+
+    thread = NewThreadSerializer()
+    clonedMessages = MessageSerializer(many=True)
+    messageIdMap = TextMapField()
+
+
+class DeletedThreadSerializer(AnswerSerializer):
+    """The answer to a deleted thread."""
+
+    result = TextField()
+
+
+class DeletedMessagesSerializer(AnswerSerializer):
+    """The answer to deleted messages."""
+
+    success = FlagField()
+    message = TextField()
+
+
+class WorkingMemoryTemplateSerializer(AnswerSerializer):
+    """The template of an agent's working memory."""
+
+    format = ChoiceField(["markdown", "json"])
+    content = TextField(source="empty")
+
+
+class WorkingMemorySerializer(AnswerSerializer):
+    """The working memory of a thread or of its resource."""
+
+    workingMemory = TextField(allow_null=True)
+    source = ChoiceField(["thread", "resource"])  # type: ignore[assignment]
+    workingMemoryTemplate = WorkingMemoryTemplateSerializer(allow_null=True)
+    threadExists = FlagField()
+
+
+class RevisionSerializer(AnswerSerializer):
+    """An earlier or the current version of a working memory."""
+
+    version = IntegerField()
+    workingMemory = TextField(source="content")
+    source = TextField()  # type: ignore[assignment]
+    author = OptionalTextField(allow_null=True)
+    createdAt = DateTimeTextField(source="created")
+
+
+class RestoredSerializer(AnswerSerializer):
+    """The answer to a restored working memory: the number of the new version."""
+
+    success = FlagField()
+    version = IntegerField()
+
+
+class ContextMessageSerializer(AnswerSerializer):
+    """A message next to a search result."""
+
+    id = TextField()
+    role = TextField()
+    content = TextField(source="text")
+    createdAt = UtcDateTimeField(source="created_at")
+
+
+class SearchContextSerializer(AnswerSerializer):
+    """The messages before and after a search result."""
+
+    before = ContextMessageSerializer(many=True)
+    after = ContextMessageSerializer(many=True)
+
+
+class SearchHitSerializer(ContextMessageSerializer):
+    """One message of a search result."""
+
+    threadId = TextField(source="thread_id")
+    threadTitle = TextField(source="thread_title")
+    context = SearchContextSerializer(required=False)  # type: ignore[assignment]
+    score = NumberField(required=False)
+    snippet = TextField(required=False)
+
+
+class SearchResultSerializer(AnswerSerializer):
+    """The result of a search."""
+
+    results = SearchHitSerializer(many=True)
+    count = IntegerField()
+    query = TextField()
+    searchScope = ChoiceField(["thread", "resource"], source="search_scope")
+    searchType = ChoiceField(["semantic", "text", "hybrid"], source="search_type")
+    usage = UsageField()
+
+
+class ChunkSerializer(AnswerSerializer):
+    """An observation that is prepared but not active yet."""
+
+    id = TextField()
+    cycleId = TextField(source="cycle_id")
+    observations = TextField()
+    tokenCount = IntegerField(source="token_count")
+    messageIds = IdListField(source="message_ids")
+    messageTokens = IntegerField(source="message_tokens")
+    lastObservedAt = UtcDateTimeField(source="last_observed_at")
+    createdAt = UtcDateTimeField(source="created_at")
+
+    def to_representation(self, instance: ObservationChunk) -> Json:
+        """Return the observation with the hints that the Observer gave, such as `currentTask`."""
+        return {**super().to_representation(instance), **instance.hints}
+
+
+@extend_schema_field(ChunkSerializer(many=True))
+class ChunkListField(Field):
+    """The prepared observations of a record; left out if there are none."""
+
+    converts = True
+
+    def to_representation(self, value: Any) -> list[Json] | None:
+        """Return the observations, or None if there are none."""
+        return [_CHUNK.to_representation(chunk) for chunk in value.all()] or None
+
+
+_CHUNK = ChunkSerializer()
+
+
+class ObservationalRecordSerializer(AnswerSerializer):
+    """An observational record. Mastra leaves values out that were never set, and so does this."""
+
+    id = TextField()
+    scope = ChoiceField(["thread", "resource"])
+    threadId = TextField(source="thread_id", allow_null=True)
+    resourceId = TextField(source="resource_id")
+    createdAt = UtcDateTimeField(source="created_at")
+    updatedAt = UtcDateTimeField(source="updated_at")
+    originType = TextField(source="origin_type")
+    generationCount = IntegerField(source="generation_count")
+    activeObservations = TextField(source="active_observations")
+    totalTokensObserved = IntegerField(source="total_tokens_observed")
+    observationTokenCount = IntegerField(source="observation_token_count")
+    pendingMessageTokens = IntegerField(source="pending_message_tokens")
+    isReflecting = FlagField(source="is_reflecting")
+    isObserving = FlagField(source="is_observing")
+    isBufferingObservation = FlagField(source="is_buffering_observation")
+    isBufferingReflection = FlagField(source="is_buffering_reflection")
+    lastBufferedAtTokens = IntegerField(source="last_buffered_at_tokens")
+    lastBufferedAtTime = UtcDateTimeField(source="last_buffered_at_time", allow_null=True)
+    config = JsonObjectField()
+    lastObservedAt = UtcDateTimeField(source="last_observed_at", required=False)
+    observedMessageIds = IdListField(source="observed_message_ids", required=False)
+    observedTimezone = OptionalTextField(source="observed_timezone", required=False)
+    bufferedReflection = OptionalTextField(source="buffered_reflection", required=False)
+    bufferedReflectionTokens = IntegerField(source="buffered_reflection_tokens", required=False)
+    bufferedReflectionInputTokens = IntegerField(
+        source="buffered_reflection_input_tokens", required=False
+    )
+    reflectedObservationLineCount = IntegerField(
+        source="reflected_observation_line_count", required=False
+    )
+    bufferedObservationChunks = ChunkListField(source="chunks", required=False)
+    metadata = JsonObjectField(required=False)
+
+
+class ObservationsSerializer(AnswerSerializer):
+    """The live observational record and earlier generations, newest first."""
+
+    record = ObservationalRecordSerializer(allow_null=True)
+    history = ObservationalRecordSerializer(many=True, required=False)
+
+
+class StatusSerializer(AnswerSerializer):
+    """Whether an agent has memory, and how much of it is observed."""
+
+    result = FlagField()
+    memoryType = TextField(required=False)
+    observationalMemory = JsonObjectField(required=False)
+
+
+class ConfigSerializer(AnswerSerializer):
+    """The options of an agent, or null for an agent without memory."""
+
+    config = JsonObjectField(allow_null=True)
+
+
+class BlockKindField(ChoiceField):
+    """The kind of a context block."""
+
+    converts = True
+
+    def to_representation(self, value: Any) -> Any:
+        """Return the kind in camelCase."""
+        return "workingMemory" if value == "working_memory" else value
+
+
+class BlockMessageIdsField(IdListField):
+    """The ids of a block's messages; left out if it has none."""
+
+    converts = True
+
+    def to_representation(self, value: Sequence[StoredMessage]) -> list[str] | None:
+        """Return the ids, or None if there are none."""
+        return [message.id for message in value] or None
+
+
+class ContextBlockSerializer(AnswerSerializer):
+    """One block of a context: text of the system prompt, or messages, named by their ids."""
+
+    kind = BlockKindField(["workingMemory", "observations", "remembered", "history", "new"])
+    tokens = IntegerField()
+    text = OptionalTextField(required=False)
+    messageIds = BlockMessageIdsField(source="messages", required=False)
+
+
+class ContextSerializer(AnswerSerializer):
+    """Everything that an agent passes to its model for the next turn."""
+
+    threadId = TextField(source="thread_id")
+    resourceId = TextField(source="resource_id")
+    systemMessage = TextField(source="system_message", allow_null=True)
+    messages = MessageSerializer(many=True)
+    blocks = ContextBlockSerializer(many=True)
+    tokens = IntegerField()
+    hasObservations = FlagField(source="has_observations")
+    omRecord = ObservationalRecordSerializer(source="record", allow_null=True)
+
+
+class IssueSerializer(AnswerSerializer):
+    """One invalid field of a request."""
+
+    field = TextField()
+    message = TextField()
+
+
+class ErrorSerializer(AnswerSerializer):
+    """Why a request was refused."""
+
+    error = TextField()
+    issues = IssueSerializer(many=True, required=False)
+
+
+class SuccessSerializer(AnswerSerializer):
+    """The answer to a request that returns no data."""
+
+    success = FlagField()
