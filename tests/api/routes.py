@@ -97,7 +97,7 @@ def served() -> set[str]:
     for pattern in urlpatterns:
         if pattern.callback is errors.not_found:
             continue
-        path = re.sub(r"<mastra_(plain_)?thread_id:thread_id>", "<thread>", str(pattern.pattern))
+        path = re.sub(r"<mastra_thread_id:thread_id>", "<thread>", str(pattern.pattern))
         actions: dict[str, str] = vars(pattern.callback)["actions"]
         for method in actions.keys() - {"head"}:
             found.add(f"{method.upper()} {path.removeprefix('memory/')}")

@@ -7,18 +7,18 @@ import pytest
 from django.test import Client
 from django.urls import resolve, reverse
 
-from mastra_memory.api.urls import ENDINGS
 from tests.support.api_client import Api
 
 NAMES = {
-    "/messages": "messages",
-    "/clone": "clone",
-    "/transfer": "transfer",
+    "/messages": "thread-message-list",
+    "/clone": "thread-clone",
+    "/transfer": "thread-transfer",
     "/context": "context",
     "/working-memory": "working-memory",
     "/working-memory/revisions": "working-memory-revisions",
-    "/working-memory/restore": "restore-working-memory",
+    "/working-memory/restore": "working-memory-restore",
 }
+ENDINGS = list(NAMES)
 THREADS = "/api/memory/threads/"
 
 
@@ -27,8 +27,8 @@ def test_thread__may_be_called_like_an_ending(api: Api, ending: str) -> None:
     name = ending.removeprefix("/")
     for thread_id in (name, ending, f"a{name}", f"{ending}/", f"a{ending}\n"):
         found = resolve(f"{THREADS}{thread_id}")
-        assert (found.url_name, found.kwargs) == ("thread", {"thread_id": thread_id})
-        assert reverse("mastra_memory:thread", kwargs={"thread_id": thread_id})
+        assert (found.url_name, found.kwargs) == ("thread-detail", {"thread_id": thread_id})
+        assert reverse("mastra_memory:thread-detail", kwargs={"thread_id": thread_id})
     assert api.post("threads", {"resourceId": "r", "threadId": name}).status == 200
     path = f"threads/{quote(name, safe='')}"
     assert api.get(path).body["id"] == name

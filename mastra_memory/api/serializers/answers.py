@@ -232,7 +232,7 @@ class SearchResultSerializer(AnswerSerializer):
     results = SearchHitSerializer(many=True)
     count = IntegerField()
     query = TextField()
-    searchScope = ChoiceField(["thread", "resource"], source="search_scope")
+    searchScope = TextField(source="search_scope", help_text="`thread` or `resource`.")
     searchType = ChoiceField(["semantic", "text", "hybrid"], source="search_type")
     usage = UsageField()
 
@@ -272,7 +272,7 @@ class ObservationalRecordSerializer(AnswerSerializer):
     """An observational record. Mastra leaves values out that were never set, and so does this."""
 
     id = TextField()
-    scope = ChoiceField(["thread", "resource"])
+    scope = TextField(help_text="`thread` or `resource`.")
     threadId = TextField(source="thread_id", allow_null=True)
     resourceId = TextField(source="resource_id")
     createdAt = UtcDateTimeField(source="created_at")
