@@ -40,17 +40,19 @@ class PageNumberPagination(BasePagination):
         self.page = queryset(page=query["page"], per_page=per_page)
         return getattr(self.page, self.results_field)
 
-    def get_paginated_response(self, data: Any) -> Response:
+    def get_paginated_data(self, data: Any) -> dict[str, Any]:
         """Return the answer with the serialized items."""
-        return Response(
-            {
-                self.results_field: data,
-                "total": self.page.total,
-                "page": self.page.page,
-                "perPage": self.page.per_page,
-                "hasMore": self.page.has_more,
-            }
-        )
+        return {
+            self.results_field: data,
+            "total": self.page.total,
+            "page": self.page.page,
+            "perPage": self.page.per_page,
+            "hasMore": self.page.has_more,
+        }
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """Return `get_paginated_data` as a response."""
+        return Response(self.get_paginated_data(data))
 
     def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
         """Return the OpenAPI schema of the answer."""
@@ -99,12 +101,13 @@ class MessagePagination(PageNumberPagination):
     page_size = 40
     results_field = "messages"
 
-    def get_paginated_response(self, data: Any) -> Response:
+    def get_paginated_data(self, data: Any) -> dict[str, Any]:
         """Return the answer with `uiMessages`, which Mastra's clients expect, and `usage`."""
-        response = super().get_paginated_response(data)
-        usage = _USAGE.to_representation(self.page.usage_tokens)
-        response.data |= {"uiMessages": None} | ({"usage": usage} if usage else {})
-        return response
+        answer = super().get_paginated_data(data)
+        answer["uiMessages"] = None
+        if usage := _USAGE.to_representation(self.page.usage_tokens):
+            answer["usage"] = usage
+        return answer
 
     def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
         """Return the OpenAPI schema of the answer."""

@@ -8,7 +8,6 @@ time for every value of a long list.
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import orjson
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -79,20 +78,6 @@ class JsonObjectField(Field):
         if not isinstance(data, dict):
             self.fail("invalid")
         return data
-
-
-@extend_schema_field(OpenApiTypes.OBJECT)
-class StoredJsonField(Field):
-    """A JSON document that was read from the database as text.
-
-    The text is inserted into the answer without being parsed.
-    """
-
-    converts = True
-
-    def to_representation(self, value: str) -> orjson.Fragment:
-        """Return the text as a part of the answer's JSON."""
-        return orjson.Fragment(value)
 
 
 @extend_schema_field({"type": "integer", "minimum": -MAX_PAGE, "maximum": MAX_PAGE})

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.serializers import answers, query_strings
@@ -25,19 +25,19 @@ class StatusViewSet(MemoryViewSet):
         parameters=[query_strings.StatusQuery],
         responses=describe_responses(answers.StatusSerializer),
     )
-    def retrieve(self, request: Request) -> Response:
+    def retrieve(self, request: Request) -> HttpResponseBase:
         """Return whether the agent has memory, and how much of it is observed."""
         query = self.validate_query(query_strings.StatusQuery)
         try:
             memory = Memory(query["agentId"])
         except AgentNotFound:
-            return Response({"result": True})
+            return self.respond({"result": True})
         except MemoryNotConfigured:
-            return Response({"result": False})
+            return self.respond({"result": False})
         data: dict[str, Any] = {"result": True, "memoryType": "local"}
         if memory.options.observational_memory is not None:
             data["observationalMemory"] = self._describe_observations(memory, query)
-        return Response(data)
+        return self.respond(data)
 
     def _describe_observations(self, memory: Memory, query: dict[str, Any]) -> dict[str, Any]:
         if "resourceId" not in query:
@@ -73,14 +73,14 @@ class ConfigViewSet(MemoryViewSet):
         parameters=[query_strings.AgentQuery],
         responses=describe_responses(answers.ConfigSerializer),
     )
-    def retrieve(self, request: Request) -> Response:
+    def retrieve(self, request: Request) -> HttpResponseBase:
         """Return the agent's options with their defaults, or null for an agent without memory."""
         query = self.validate_query(query_strings.AgentQuery)
         try:
             options = Memory(query["agentId"]).options
         except (AgentNotFound, MemoryNotConfigured):
-            return Response({"config": None})
-        return Response({"config": _describe_options(options)})
+            return self.respond({"config": None})
+        return self.respond({"config": _describe_options(options)})
 
 
 def _describe_options(options: MemoryOptions) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from mastra_memory import conf
 from mastra_memory.api.openapi import describe_responses
@@ -24,7 +24,7 @@ class ContextViewSet(MemoryViewSet):
         parameters=[query_strings.ContextQuery],
         responses=describe_responses(answers.ContextSerializer, 404),
     )
-    def retrieve(self, request: Request, thread_id: str) -> Response:
+    def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read what an agent passes to its model.
 
         The answer has text for the system prompt (working memory, observations, and messages
@@ -49,7 +49,7 @@ class ContextViewSet(MemoryViewSet):
         request=bodies.ContextBody,
         responses=describe_responses(answers.ContextSerializer, 404),
     )
-    def update(self, request: Request, thread_id: str) -> Response:
+    def update(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read the same for new messages that are too long for a URL. Nothing is stored."""
         query = self.validate_query(query_strings.AgentQuery)
         body = self.validate_body(bodies.ContextBody)
@@ -69,7 +69,7 @@ class ContextViewSet(MemoryViewSet):
         new_messages: list[Any],
         resource_id: str | None,
         config: dict[str, Any] | None,
-    ) -> Response:
+    ) -> HttpResponseBase:
         memory = Memory(agent_id)
         owner = self.caller.owner(resource_id)
         if owner is None:
@@ -79,7 +79,7 @@ class ContextViewSet(MemoryViewSet):
         context = memory.context(
             thread_id, resource_id=owner, new_messages=new_messages, options=options or None
         )
-        return Response(self.get_serializer(context).data)
+        return self.respond(self.get_serializer(context).data)
 
     def _limit_options(self, options: MemoryOptions) -> dict[str, Any]:
         """Return options that limit a scoped caller to as many messages as a page may have."""

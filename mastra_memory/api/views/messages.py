@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.pagination import MessagePagination
@@ -29,7 +29,7 @@ class ThreadMessageViewSet(MemoryViewSet):
         parameters=[query_strings.MessageListQuery],
         responses=describe_responses(answers.MessageSerializer(many=True), 404),
     )
-    def list(self, request: Request, thread_id: str) -> Response:
+    def list(self, request: Request, thread_id: str) -> HttpResponseBase:
         """List a thread's messages.
 
         Through an agent, page 0 has the newest messages, oldest first, and system reminders are
@@ -72,7 +72,7 @@ class MessageViewSet(MemoryViewSet):
         responses=describe_responses(answers.SavedMessagesSerializer, 404, 409),
     )
     @action(detail=False, methods=["post"], url_path="save-messages")
-    def save(self, request: Request) -> Response:
+    def save(self, request: Request) -> HttpResponseBase:
         """Insert or replace messages. If one of them is invalid, none is saved."""
         query = self.validate_query(query_strings.AgentQuery)
         memory = Memory(query["agentId"])
@@ -82,7 +82,7 @@ class MessageViewSet(MemoryViewSet):
             if owner and self.caller.owner(owner) != owner:
                 raise AccessDenied("Access denied: cannot save messages for a different resource")
         saved = memory.save_messages(batch)
-        return Response(answers.SavedMessagesSerializer(saved).data)
+        return self.respond(answers.SavedMessagesSerializer(saved).data)
 
     @extend_schema(
         parameters=[query_strings.DeleteQuery],
@@ -90,7 +90,7 @@ class MessageViewSet(MemoryViewSet):
         responses=describe_responses(answers.DeletedMessagesSerializer),
     )
     @action(detail=False, methods=["post"], url_path="messages/delete")
-    def remove(self, request: Request) -> Response:
+    def remove(self, request: Request) -> HttpResponseBase:
         """Delete messages by id. The answer counts only those that existed."""
         query = self.validate_query(query_strings.DeleteQuery)
         memory = Memory(query["agentId"])
@@ -100,7 +100,7 @@ class MessageViewSet(MemoryViewSet):
             _check_owner(ids, owner)
         count = memory.delete_messages(ids, resource_id=owner)
         noun = "message" if count == 1 else "messages"
-        return Response({"success": True, "message": f"{count} {noun} deleted successfully"})
+        return self.respond({"success": True, "message": f"{count} {noun} deleted successfully"})
 
 
 def _check_owner(ids: Sequence[str], owner: str) -> None:

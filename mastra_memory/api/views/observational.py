@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.serializers import answers, bodies, query_strings
@@ -24,7 +24,7 @@ class ObservationalMemoryViewSet(MemoryViewSet):
         parameters=[query_strings.ObservationsQuerySchema],
         responses=describe_responses(answers.ObservationsSerializer),
     )
-    def retrieve(self, request: Request) -> Response:
+    def retrieve(self, request: Request) -> HttpResponseBase:
         """Read the live record and the generations before it, newest first."""
         query = self.validate_query(query_strings.ObservationsQuery)
         memory = _get_memory(query["agentId"])
@@ -38,20 +38,20 @@ class ObservationalMemoryViewSet(MemoryViewSet):
             limit=query["limit"],
         )
         data = {"record": record, "history": history or None}
-        return Response(self.get_serializer(data).data)
+        return self.respond(self.get_serializer(data).data)
 
     @extend_schema(
         request=bodies.BufferStatusSchema,
         responses=describe_responses(answers.ObservationsSerializer),
     )
     @action(detail=False, methods=["post"], url_path="buffer-status")
-    def buffer_status(self, request: Request) -> Response:
+    def buffer_status(self, request: Request) -> HttpResponseBase:
         """Read the live record as soon as nothing is being buffered, after at most 30 seconds."""
         body = self.validate_body(bodies.BufferStatusBody)
         memory = _get_memory(body["agentId"])
         owner = self._get_owner(memory, body, purpose="")
         record = memory.wait_for_buffering(**owner)
-        return Response(self.get_serializer({"record": record}).data)
+        return self.respond(self.get_serializer({"record": record}).data)
 
     def _get_owner(self, memory: Memory, values: dict[str, Any], *, purpose: str) -> dict[str, Any]:
         """Return the thread and the resource that the record belongs to.

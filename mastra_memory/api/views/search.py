@@ -1,8 +1,8 @@
 """Search over HTTP: by words, by meaning, or by both."""
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.serializers import answers, query_strings
@@ -20,7 +20,7 @@ class SearchViewSet(MemoryViewSet):
         parameters=[query_strings.SearchQuery],
         responses=describe_responses(answers.SearchResultSerializer, 404),
     )
-    def retrieve(self, request: Request) -> Response:
+    def retrieve(self, request: Request) -> HttpResponseBase:
         """Find messages.
 
         With `searchType` the best results come first, each with a score and a snippet. Without it
@@ -42,4 +42,4 @@ class SearchViewSet(MemoryViewSet):
             search_type=query.get("searchType"),
             options=query.get("memoryConfig"),
         )
-        return Response(self.get_serializer(result).data)
+        return self.respond(self.get_serializer(result).data)

@@ -8,7 +8,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from mastra_memory.api.filters import MemoryFilterBackend, ThreadFilter
 from mastra_memory.api.openapi import describe_responses
@@ -34,7 +33,7 @@ class ThreadViewSet(MemoryViewSet):
         parameters=[query_strings.ThreadListQuery],
         responses=describe_responses(answers.ThreadSerializer(many=True)),
     )
-    def list(self, request: Request) -> Response:
+    def list(self, request: Request) -> HttpResponseBase:
         """List threads, newest first.
 
         Scoped callers get their own threads, whatever `resourceId` is. Unscoped callers get the
@@ -61,7 +60,7 @@ class ThreadViewSet(MemoryViewSet):
         request=bodies.CreateThreadBody,
         responses=describe_responses(answers.NewThreadSerializer, 409),
     )
-    def create(self, request: Request) -> Response:
+    def create(self, request: Request) -> HttpResponseBase:
         """Create a thread. One that already exists for the resource is returned unchanged."""
         query = self.validate_query(query_strings.AgentQuery)
         memory = Memory(query["agentId"])
@@ -72,25 +71,25 @@ class ThreadViewSet(MemoryViewSet):
             title=body.get("title", ""),
             metadata=body.get("metadata"),
         )
-        return Response(answers.NewThreadSerializer(thread).data)
+        return self.respond(answers.NewThreadSerializer(thread).data)
 
     @extend_schema(
         parameters=[query_strings.ReadThreadQuery],
         responses=describe_responses(answers.ThreadSerializer, 404),
     )
-    def retrieve(self, request: Request, thread_id: str) -> Response:
+    def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read a thread, through an agent or without one."""
         query = self.validate_query(query_strings.ReadThreadQuery)
         memory, _ = self.get_read_memory(query.get("agentId"))
         thread = self.get_thread(memory, thread_id, query.get("resourceId"))
-        return Response(self.get_serializer(thread).data)
+        return self.respond(self.get_serializer(thread).data)
 
     @extend_schema(
         parameters=[query_strings.UpdateThreadQuery],
         request=bodies.UpdateThreadBody,
         responses=describe_responses(answers.ThreadSerializer, 404),
     )
-    def partial_update(self, request: Request, thread_id: str) -> Response:
+    def partial_update(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Change the title or the metadata of a thread.
 
         New metadata replaces the old one, except for the keys that the memory itself uses. With
@@ -106,19 +105,19 @@ class ThreadViewSet(MemoryViewSet):
             metadata=body.get("metadata"),
             replace_metadata=query["metadataMode"] == "replace",
         )
-        return Response(self.get_serializer(thread).data)
+        return self.respond(self.get_serializer(thread).data)
 
     @extend_schema(
         parameters=[query_strings.DeleteQuery],
         responses=describe_responses(answers.DeletedThreadSerializer, 404),
     )
-    def destroy(self, request: Request, thread_id: str) -> Response:
+    def destroy(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Delete a thread with its messages, working memory and observations."""
         query = self.validate_query(query_strings.DeleteQuery)
         memory = Memory(query["agentId"])
         self.get_thread(memory, thread_id, query.get("resourceId"))
         memory.delete_thread(thread_id)
-        return Response({"result": "Thread deleted"})
+        return self.respond({"result": "Thread deleted"})
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
@@ -160,13 +159,13 @@ class ThreadViewSet(MemoryViewSet):
         methods=["post"],
         permission_classes=[IsAuthenticated, HasResource, IsUnscoped],
     )
-    def transfer(self, request: Request, thread_id: str) -> Response:
+    def transfer(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Give a thread to another resource. Scoped callers may not do this."""
         query = self.validate_query(query_strings.OptionalAgentQuery)
         memory, _ = self.get_read_memory(query.get("agentId"))
         body = self.validate_body(bodies.TransferThreadBody)
         thread = memory.transfer_thread(thread_id, body["resourceId"])
-        return Response(self.get_serializer(thread).data)
+        return self.respond(self.get_serializer(thread).data)
 
 
 def _make_selection(options: dict[str, Any]) -> MessageSelection:

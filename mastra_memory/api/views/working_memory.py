@@ -2,10 +2,10 @@
 
 from functools import partial
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.pagination import RevisionPagination
@@ -33,12 +33,12 @@ class WorkingMemoryViewSet(MemoryViewSet):
         parameters=[query_strings.WorkingMemoryQuery],
         responses=describe_responses(answers.WorkingMemorySerializer),
     )
-    def retrieve(self, request: Request, thread_id: str) -> Response:
+    def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read the working memory that the agent uses in a thread."""
         query = self.validate_query(query_strings.WorkingMemoryQuery)
         memory, has_agent = self.get_read_memory(query["agentId"])
         if not has_agent:
-            return Response(NO_WORKING_MEMORY)
+            return self.respond(NO_WORKING_MEMORY)
         overrides = parse_request_options(query.get("memoryConfig"), memory.options)
         options = memory.options.merged(overrides)
         owner, exists = self._find_owner(memory, thread_id, query.get("resourceId"))
@@ -51,14 +51,14 @@ class WorkingMemoryViewSet(MemoryViewSet):
             "workingMemoryTemplate": memory.get_working_memory_template(options=options.raw),
             "threadExists": exists,
         }
-        return Response(self.get_serializer(data).data)
+        return self.respond(self.get_serializer(data).data)
 
     @extend_schema(
         parameters=[query_strings.UpdateWorkingMemoryQuery],
         request=bodies.UpdateWorkingMemoryBody,
         responses=describe_responses(answers.SuccessSerializer, 404),
     )
-    def update(self, request: Request, thread_id: str) -> Response:
+    def update(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Replace the working memory, or merge JSON into it. The old text is kept as a revision.
 
         If the agent has a schema, the text must be valid against it. An empty template is refused
@@ -77,7 +77,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
             source="api",
             author_id=request.user.pk,
         )
-        return Response({"success": True})
+        return self.respond({"success": True})
 
     @extend_schema(
         parameters=[query_strings.RevisionListQuery],
@@ -88,7 +88,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
         serializer_class=answers.RevisionSerializer,
         pagination_class=RevisionPagination,
     )
-    def revisions(self, request: Request, thread_id: str) -> Response:
+    def revisions(self, request: Request, thread_id: str) -> HttpResponseBase:
         """List the versions of the working memory, newest first, with author and source."""
         query = self.validate_query(query_strings.RevisionListQuery)
         memory = Memory(query["agentId"])
@@ -108,7 +108,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
         responses=describe_responses(answers.RestoredSerializer, 404),
     )
     @action(detail=False, methods=["post"])
-    def restore(self, request: Request, thread_id: str) -> Response:
+    def restore(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Restore the text of an earlier version; this adds a new version."""
         query = self.validate_query(query_strings.AgentQuery)
         memory = Memory(query["agentId"])
@@ -122,7 +122,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
             source="api",
             author_id=request.user.pk,
         )
-        return Response({"success": True, "version": version})
+        return self.respond({"success": True, "version": version})
 
     def _find_owner(
         self, memory: Memory, thread_id: str, resource_id: str | None
