@@ -1,4 +1,4 @@
-"""Limits on what is stored: the length of texts and lists, checked before any work is done."""
+"""Check the length of texts and lists before any work is done with them."""
 
 from collections.abc import Mapping, Sized
 from typing import Any
@@ -17,7 +17,7 @@ def check_count(items: Sized, limit: int, field: str) -> None:
 
 
 def check_title(title: str) -> str:
-    """Return the title, cleaned. Raises `InvalidInput` for one over `MAX_TITLE_LENGTH`."""
+    """Return the cleaned title, or raise `InvalidInput` if it is over `MAX_TITLE_LENGTH`."""
     limit = conf.app_settings().MAX_TITLE_LENGTH
     if len(title) > limit:
         reason = f"may be at most {limit} characters long, not {len(title)}"
@@ -28,7 +28,8 @@ def check_title(title: str) -> str:
 def check_parts(content: Mapping[str, Any]) -> None:
     """Check the number of parts of a message and the length of their tool call ids.
 
-    Raises `InvalidInput` naming the part.
+    Raises:
+        InvalidInput: It names the part.
     """
     parts = content["parts"]
     check_count(parts, conf.app_settings().MAX_PARTS, "content.parts")

@@ -1,4 +1,7 @@
-"""The JSON shape of message content; the only module that knows it."""
+"""Parse the forms of message content that clients send into the stored form, Mastra's format 2.
+
+Format 2 is an object with a list of `parts`, and optionally a `content` text and `metadata`.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,49 +17,56 @@ Content = dict[str, Any]
 
 
 def normalize_content(message: Mapping[str, Any]) -> Content:
-    """Format-2 content of a message in any of the forms that clients send.
+    """Return the content of a message in format 2.
 
-    Text, a list of parts, a format-2 object, an object with `parts`, or `parts` beside the role;
-    `metadata` beside the content is taken where the content has no place of its own for it.
-    Raises `InvalidInput` for every other shape.
+    Accepted forms of `content` are a text, a list of parts (AI SDK core messages), and an object
+    with `parts`. A message without `content` may have `parts` itself (AI SDK UI messages). Then
+    `metadata` of the message becomes metadata of the content.
+
+    Raises:
+        InvalidInput: The content has another form.
     """
     content = message.get("content")
     if _is_object(content):
         return _from_object(content)
     if isinstance(content, str):
-        made = content_from_text(content)
+        normalized = content_from_text(content)
     elif isinstance(content, list):
-        made = {"format": 2, "parts": _from_core_parts(content)}
+        normalized = {"format": 2, "parts": _from_core_parts(content)}
     elif content is None and isinstance(message.get("parts"), list):
-        made = {"format": 2, "parts": _checked_parts(message["parts"], "parts")}
+        normalized = {"format": 2, "parts": _check_parts(message["parts"], "parts")}
     else:
-        raise _fault("content", "expected text, a list of parts, or an object with `parts`")
+        raise _invalid("content", "expected text, a list of parts, or an object with `parts`")
     if _is_object(message.get("metadata")):
-        made["metadata"] = dict(message["metadata"])
-    return made
+        normalized["metadata"] = dict(message["metadata"])
+    return normalized
 
 
 def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    """A dict is told at once; asking for a Mapping is slow, and every message is asked often."""
+    """Return whether the value is a mapping.
+
+    `isinstance` with the abstract class is slow, and this runs several times for each message, so
+    plain dicts are recognized first.
+    """
     return type(value) is dict or (value is not None and isinstance(value, Mapping))
 
 
 def content_from_text(text: str) -> Content:
-    """The content that says just this."""
+    """Return content with a text as its only part."""
     return {"format": 2, "parts": [{"type": "text", "text": text}], "content": text}
 
 
 def content_from_parts(parts: list[dict[str, Any]], metadata: Mapping[str, Any]) -> Content:
-    """The content with these parts, and this metadata unless it is empty."""
+    """Return content with these parts, and with the metadata unless it is empty."""
     content: Content = {"format": 2, "parts": parts}
     return {**content, "metadata": dict(metadata)} if metadata else content
 
 
 def content_from_storage(text: str) -> tuple[Content, bool]:
-    """Content as Mastra's own tables hold it: format 2, an older list of parts, or bare text.
+    """Return content from a column of Mastra's own tables, and whether its form is known.
 
-    A value of no known shape is kept as `metadata.importRaw` of an empty message; then the second
-    value is False.
+    Known forms are format 2, an older list of parts, and plain text. Any other value is kept as
+    `metadata.importRaw` of an empty message.
     """
     try:
         value = json_text.loads(text)
@@ -64,7 +74,7 @@ def content_from_storage(text: str) -> tuple[Content, bool]:
         return content_from_text(text), True
     if isinstance(value, str):
         return content_from_text(value), True
-    if isinstance(value, int | float | None):  # somebody said just `42` or `true`
+    if isinstance(value, int | float | None):  # The text of the message is `42` or `true`.
         return content_from_text(text), True
     try:
         return normalize_content({"content": value}), True
@@ -74,53 +84,53 @@ def content_from_storage(text: str) -> tuple[Content, bool]:
 
 def _from_object(content: Mapping[str, Any]) -> Content:
     if content.get("format", 2) != 2:
-        raise _fault("content.format", "expected 2")
+        raise _invalid("content.format", "expected 2")
     if not isinstance(content.get("parts"), list):
-        raise _fault("content.parts", "expected a list")
+        raise _invalid("content.parts", "expected a list")
     if not (content.get("metadata") is None or _is_object(content["metadata"])):
-        raise _fault("content.metadata", "expected an object")
-    _checked_parts(content["parts"], "content.parts")
+        raise _invalid("content.metadata", "expected an object")
+    _check_parts(content["parts"], "content.parts")
     return {"format": 2, **content}
 
 
-def _checked_parts(parts: list[Any], path: str) -> list[Any]:
+def _check_parts(parts: list[Any], path: str) -> list[Any]:
     for index, part in enumerate(parts):
         if not _is_object(part) or not isinstance(part.get("type"), str):
-            raise _fault(f"{path}.{index}", "expected an object with a `type`")
+            raise _invalid(f"{path}.{index}", "expected an object with a `type`")
     return parts
 
 
-def _fault(path: str, reason: str) -> InvalidInput:
+def _invalid(path: str, reason: str) -> InvalidInput:
     return InvalidInput(f"Invalid message: {path} {reason}", [Issue(path, reason)])
 
 
 def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
-    """The older list form, tool results joined to their calls."""
-    made: list[dict[str, Any]] = []
+    """Convert a list of AI SDK core parts; results are put into the parts of their calls."""
+    converted_parts: list[dict[str, Any]] = []
     calls: dict[str, dict[str, Any]] = {}
-    for part in _checked_parts(parts, "content"):
+    for part in _check_parts(parts, "content"):
         call_id = str(part.get("toolCallId"))
         if part["type"] == "tool-result" and call_id in calls:
-            result, failed = _outcome(part)
+            result, failed = _read_outcome(part)
             set_result(calls[call_id], result, failed=failed)
             continue
         converted = _from_core_part(part)
-        made.append(converted)
+        converted_parts.append(converted)
         if part["type"] == "tool-call":
             calls[converted["toolInvocation"]["toolCallId"]] = converted["toolInvocation"]
-    return made
+    return converted_parts
 
 
 def _from_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    made = _converted(part)
-    about = part.get("providerOptions", part.get("providerMetadata"))
-    if about is not None:
-        made.pop("providerOptions", None)
-        made["providerMetadata"] = about
-    return made
+    converted = _convert(part)
+    metadata = part.get("providerOptions", part.get("providerMetadata"))
+    if metadata is not None:
+        converted.pop("providerOptions", None)
+        converted["providerMetadata"] = metadata
+    return converted
 
 
-def _converted(part: Mapping[str, Any]) -> dict[str, Any]:
+def _convert(part: Mapping[str, Any]) -> dict[str, Any]:
     match part["type"]:
         case "image":
             return _file_part(part, part.get("image"))
@@ -136,23 +146,26 @@ def _converted(part: Mapping[str, Any]) -> dict[str, Any]:
             args = part.get("args", part.get("input", {}))
             return build_call_part(part.get("toolCallId"), part.get("toolName"), args)
         case "tool-result":
-            made = build_call_part(part.get("toolCallId"), part.get("toolName"), {})
-            result, failed = _outcome(part)
-            set_result(made["toolInvocation"], result, failed=failed)
-            return made
+            result_part = build_call_part(part.get("toolCallId"), part.get("toolName"), {})
+            result, failed = _read_outcome(part)
+            set_result(result_part["toolInvocation"], result, failed=failed)
+            return result_part
     return dict(part)
 
 
 def _file_part(part: Mapping[str, Any], data: Any) -> dict[str, Any]:
-    """A file; its kind is `mimeType`, by whichever name it came."""
-    kept = {k: v for k, v in part.items() if k not in ("type", "image", "data", "mediaType")}
+    """Return a file part; its type is stored as `mimeType`, also if sent as `mediaType`."""
+    others = {k: v for k, v in part.items() if k not in ("type", "image", "data", "mediaType")}
     if "mediaType" in part:
-        kept.setdefault("mimeType", part["mediaType"])
-    return {"type": "file", **kept, "data": data}
+        others.setdefault("mimeType", part["mediaType"])
+    return {"type": "file", **others, "data": data}
 
 
-def _outcome(part: Mapping[str, Any]) -> tuple[Any, bool]:
-    """What a call gave, and whether it failed: `result`, or the newer `output` with its kind."""
+def _read_outcome(part: Mapping[str, Any]) -> tuple[Any, bool]:
+    """Return the result of a call, and whether it failed.
+
+    AI SDK 4 sends `result` and `isError`, AI SDK 5 an `output` object with a `type`.
+    """
     output = part.get("output")
     if "result" in part or not _is_object(output):
         return part.get("result", output), part.get("isError") is True
@@ -160,34 +173,34 @@ def _outcome(part: Mapping[str, Any]) -> tuple[Any, bool]:
 
 
 def build_call_part(call_id: Any, name: Any, args: Any) -> dict[str, Any]:
-    """A tool-invocation part in state `call`."""
+    """Return a tool-invocation part in the state `call`."""
     invocation = {"state": "call", "toolCallId": str(call_id), "toolName": str(name), "args": args}
     return {"type": "tool-invocation", "toolInvocation": invocation}
 
 
 def build_result_part(call_id: Any, name: Any, result: Any) -> dict[str, Any]:
-    """A tool-invocation part for a result whose call is not known."""
+    """Return a tool-invocation part for a result of an unknown call."""
     part = build_call_part(call_id, name, {})
     set_result(part["toolInvocation"], result)
     return part
 
 
 def set_result(invocation: dict[str, Any], result: Any, *, failed: bool = False) -> None:
-    """Write the result of a call into its invocation."""
+    """Store the result of a call in its invocation."""
     invocation.update(state="result", result=result)
     if failed:
         invocation["isError"] = True
 
 
 def may_contain_working_memory(content_json: str) -> bool:
-    """A quick look at the JSON text: False when there is surely nothing to take out."""
+    """Return False if the JSON text certainly has nothing for `strip_working_memory` to remove."""
     return "<working_memory>" in content_json or "WorkingMemory" in content_json
 
 
 def strip_working_memory(content: Content) -> Content | None:
-    """The content without working-memory tags and update calls; None when nothing else was there.
+    """Return the content without working-memory tags and update calls, or None if nothing is left.
 
-    Text around a tag is trimmed, all other text is kept as it is.
+    Texts with a tag are trimmed after its removal. Other texts do not change.
     """
     parts = [_without_tags(part) for part in content["parts"] if not _updates_memory(part)]
     stripped = {**content, "parts": parts}

@@ -1,4 +1,7 @@
-"""Message content as plain values to show to people: the reading side of what `parts` stores."""
+"""Read message content as typed parts, to show or export it.
+
+Nothing here raises: content comes from many clients, and a reader must see the rest of it.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,26 +12,26 @@ from typing import Any
 from mastra_memory.content import data_uris, message_text
 
 STATE_FAILED, STATE_DENIED, STATE_RESULT = "output-error", "output-denied", "result"
-_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.ASCII | re.IGNORECASE)
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """What was said."""
+    """A text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
-    """What a model thought aloud."""
+    """The reasoning of a model."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call with its outcome."""
+    """A tool call with its outcome."""
 
     name: str
     state: str
@@ -36,34 +39,35 @@ class ToolCall:
     args: Any
     result: Any
     error: str
-    """Why it failed or was denied, empty when it did neither."""
+    """Why the call failed or was denied; empty otherwise."""
     seconds: float | None
-    """How long it took, where the parts say so."""
+    """Duration of the call, if the parts have times."""
     id: str = ""
-    """What joins a call to its result when they come in two parts."""
+    """Joins a call to a result that is stored in another part."""
 
     @property
     def failed(self) -> bool:
+        """Return whether the call failed."""
         return self.state == STATE_FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file or image; its bytes stay where they are."""
+    """A file or image, without its bytes; `read_file` returns them."""
 
     index: int
-    """The place of its part in the content."""
+    """The index of its part in the content."""
     name: str
     mime_type: str
     address: str
-    """Where it lies, when it is a link; empty when the content holds it."""
+    """The URL of a linked file; empty if the content contains the bytes."""
     size: int
-    """Bytes, roughly, when the content holds it."""
+    """The approximate size in bytes; 0 for a linked file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """Something a model cites."""
+    """A source that a model cites."""
 
     title: str
     address: str
@@ -71,7 +75,7 @@ class SourcePart:
 
 @dataclass(frozen=True, slots=True)
 class UnknownPart:
-    """A part of a kind nobody here knows, or a broken one."""
+    """A part of an unknown type, or one that is not valid."""
 
     kind: str
     value: Any
@@ -81,31 +85,31 @@ Part = TextPart | ReasoningPart | ToolCall | FilePart | SourcePart | UnknownPart
 
 
 def read_parts(content: Any, limit: int | None = None) -> list[Part]:
-    """The content in order, at most `limit` pieces of it.
+    """Return the parts in order, at most `limit` of them.
 
-    Never fails: what cannot be read is an `UnknownPart`.
+    A part that cannot be read is returned as an `UnknownPart`.
     """
     return list(islice(iter_parts(content), limit))
 
 
 def iter_parts(content: Any) -> Iterator[Part]:
-    """Yield the content in order, each piece when it is asked for."""
+    """Yield the parts in order, reading each one when it is needed."""
     if not isinstance(content, Mapping) or not isinstance(content.get("parts"), list):
         yield UnknownPart("content", content)
         return
     parts = content["parts"]
     has_text = False
     for index in range(len(parts)):
-        if piece := read_part(parts, index):
-            has_text = has_text or isinstance(piece, TextPart)
-            yield piece
+        if typed_part := read_part(parts, index):
+            has_text = has_text or isinstance(typed_part, TextPart)
+            yield typed_part
     whole = content.get("content")
     if not has_text and isinstance(whole, str) and whole.strip():
         yield TextPart(whole)
 
 
 def read_part(parts: Sequence[Any], index: int) -> Part | None:
-    """The part at `index`; None for one that has nothing to show."""
+    """Return the part at `index`, or None if it has nothing to show."""
     part = parts[index]
     if not isinstance(part, Mapping):
         return UnknownPart("part", part)
@@ -116,17 +120,17 @@ def read_part(parts: Sequence[Any], index: int) -> Part | None:
             text = message_text.get_reasoning_text(part)
             return ReasoningPart(text) if text.strip() else None
         case "tool-invocation" if isinstance(part.get("toolInvocation"), Mapping):
-            return _tool_call(parts, index)
+            return _read_tool_call(parts, index)
         case "file" | "image" as kind:
-            return _file(index, kind, part)
+            return _read_file_part(index, kind, part)
         case "source" | "source-url" | "source-document":
-            return _source(part)
+            return _read_source(part)
         case "step-start":
             return None
     return UnknownPart(str(part.get("type") or "part"), dict(part))
 
 
-def _tool_call(parts: Sequence[Any], index: int) -> ToolCall:
+def _read_tool_call(parts: Sequence[Any], index: int) -> ToolCall:
     call = parts[index]["toolInvocation"]
     state = str(call.get("state") or "call")
     approval = call.get("approval") if isinstance(call.get("approval"), Mapping) else {}
@@ -141,13 +145,13 @@ def _tool_call(parts: Sequence[Any], index: int) -> ToolCall:
         args=call.get("args", call.get("rawInput")),
         result=call.get("result"),
         error=error,
-        seconds=_seconds(parts, index),
+        seconds=_measure_seconds(parts, index),
         id=str(call.get("toolCallId") or ""),
     )
 
 
-def _seconds(parts: Sequence[Any], index: int) -> float | None:
-    """From this part's time to the next one's."""
+def _measure_seconds(parts: Sequence[Any], index: int) -> float | None:
+    """Return the seconds from the time of this part to that of the next one."""
     times = [
         moment
         for part in parts[index : index + 2]
@@ -158,14 +162,14 @@ def _seconds(parts: Sequence[Any], index: int) -> float | None:
     return max(0.0, (times[1] - times[0]) / 1000) if len(times) == 2 else None
 
 
-def _file(index: int, kind: str, part: Mapping[str, Any]) -> FilePart:
+def _read_file_part(index: int, kind: str, part: Mapping[str, Any]) -> FilePart:
     data = part.get("data", part.get("url")) if kind == "file" else part.get("image")
     data = data if isinstance(data, str) else ""
-    given = part.get("mimeType") or part.get("mediaType")
-    mime_type = given if isinstance(given, str) else ""
+    mime_type = part.get("mimeType") or part.get("mediaType")
+    mime_type = mime_type if isinstance(mime_type, str) else ""
     if uri := data_uris.parse_data_uri(data):
         mime_type, size, address = mime_type or uri.mime_type, len(uri.data) * 3 // 4, ""
-    elif _ADDRESS.match(data) and len(data) < 5000:
+    elif _URL.match(data) and len(data) < 5000:
         size, address = 0, data
     else:
         size, address = len(data) * 3 // 4, ""
@@ -174,18 +178,21 @@ def _file(index: int, kind: str, part: Mapping[str, Any]) -> FilePart:
 
 
 def read_file(content: Any, index: int) -> tuple[bytes, str, str] | None:
-    """Bytes, type and name of the file that the content holds at `index`; None without one."""
+    """Return bytes, MIME type and name of the file at `index`.
+
+    None means that there is no file, that it is a link, or that its data is not valid.
+    """
     parts = content.get("parts") if isinstance(content, Mapping) else None
     if not isinstance(parts, list) or not 0 <= index < len(parts):
         return None
-    piece = read_part(parts, index)
-    if not isinstance(piece, FilePart) or piece.address or not piece.size:
+    typed_part = read_part(parts, index)
+    if not isinstance(typed_part, FilePart) or typed_part.address or not typed_part.size:
         return None
     part = parts[index]
     data = part[get_file_key(part)]
     uri = data_uris.parse_data_uri(data)
     decoded = uri.decode() if uri else data_uris.decode_base64(data)
-    return None if decoded is None else (decoded, piece.mime_type, piece.name)
+    return None if decoded is None else (decoded, typed_part.mime_type, typed_part.name)
 
 
 def get_file_key(part: Mapping[str, Any]) -> str:
@@ -195,7 +202,7 @@ def get_file_key(part: Mapping[str, Any]) -> str:
     return "data" if "data" in part else "url"
 
 
-def _source(part: Mapping[str, Any]) -> SourcePart:
+def _read_source(part: Mapping[str, Any]) -> SourcePart:
     inner = part["source"] if isinstance(part.get("source"), Mapping) else part
     title, address = inner.get("title") or inner.get("filename"), inner.get("url")
     address = address if isinstance(address, str) else ""

@@ -1,4 +1,8 @@
-"""Stored text set between tags of ours, so that it can neither close nor counterfeit them."""
+"""Escape stored text in prompts, so that it cannot close or forge the tags around it.
+
+Messages and memories are written by users. A text like `</working_memory>` must not end the block
+in which the prompt quotes it (prompt injection).
+"""
 
 import re
 import unicodedata
@@ -17,59 +21,61 @@ RESERVED_TAGS = (
     "system-reminder",
     "conversation",
 )
-"""Every tag that we, or the models we prompt, give a meaning to."""
+"""Every tag that has a meaning in our prompts or in the answers of our models."""
 
 _BRACKET = re.compile("[<\uff1c\ufe64]")
 _GAP = r"[^a-z0-9<>]{0,3}"
-# A tag of ours however it is dressed up: blanks, any kind of slash, attributes, other hyphens.
-_OURS = re.compile(
+# Matches a reserved tag in any disguise: spaces, any kind of slash, attributes, other hyphens.
+_RESERVED_TAG = re.compile(
     rf"<[^a-z0-9<>]*(?:{'|'.join(re.sub('[-_]', lambda _: _GAP, tag) for tag in RESERVED_TAGS)})"
     r"(?![a-z0-9_])"
 )
 
-_UNSEEN = frozenset({"Cf", "Mn", "Me"})
-_BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-"""Everything that somebody may take for the end of a line."""
+_INVISIBLE_CATEGORIES = frozenset({"Cf", "Mn", "Me"})
+_LINE_BREAK = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""All characters that a model may read as the end of a line."""
 
 
 def escape_tags(text: str) -> str:
-    """The text with `&lt;` in place of the bracket of each tag that is one of ours.
+    """Return the text with `&lt;` instead of the opening bracket of each reserved tag.
 
-    Letters and brackets of other widths, capitals and invisible characters make no other tag of it.
+    Full-width letters and brackets, capitals and invisible characters do not hide a tag.
     """
     if not _BRACKET.search(text):
         return text
     if text.isascii():
-        folded, places = text.lower(), None
+        folded, positions = text.lower(), None
     else:
-        pieces = [_fold(character) for character in text]
-        folded = "".join(pieces)
-        places = [at for at, piece in enumerate(pieces) for _ in piece]
-    kept: list[str] = []
+        # One character can fold to none or to several, so note where each one comes from.
+        folded_characters = [_fold(character) for character in text]
+        folded = "".join(folded_characters)
+        positions = [at for at, folded_one in enumerate(folded_characters) for _ in folded_one]
+    escaped: list[str] = []
     end = 0
-    for found in _OURS.finditer(folded):
-        at = found.start() if places is None else places[found.start()]
-        kept += [text[end:at], "&lt;"]
-        end = at + 1
-    return "".join([*kept, text[end:]]) if kept else text
+    for match in _RESERVED_TAG.finditer(folded):
+        start = match.start() if positions is None else positions[match.start()]
+        escaped += [text[end:start], "&lt;"]
+        end = start + 1
+    return "".join([*escaped, text[end:]]) if escaped else text
 
 
 @lru_cache(maxsize=4096)
 def _fold(character: str) -> str:
-    """A character as a reader takes it; empty for one that nobody sees."""
-    if unicodedata.category(character) in _UNSEEN:
+    """Return a character in its plain form, or an empty text if it is invisible."""
+    if unicodedata.category(character) in _INVISIBLE_CATEGORIES:
         return ""
     return unicodedata.normalize("NFKC", character).lower()
 
 
 def wrap_in_tag(tag: str, text: str) -> str:
-    """The text between an opening and a closing tag, each on a line of its own."""
+    """Return the escaped text between an opening and a closing tag, each on its own line."""
     return f"<{tag}>\n{escape_tags(text)}\n</{tag}>"
 
 
 def indent_lines(text: str, by: str = "  ") -> str:
-    """The text on lines that, after the first, all start with blanks.
+    """Return the escaped text with all lines after the first indented.
 
-    In a list of lines each starting with a time or a role, no line of a text can pass for one.
+    In a transcript each entry starts with a time or a role. An indented line cannot be taken for
+    another entry.
     """
-    return _BREAKS.sub(f"\n{by}", escape_tags(text))
+    return _LINE_BREAK.sub(f"\n{by}", escape_tags(text))

@@ -1,4 +1,4 @@
-"""Mask personal data in what is shown or exported; what is stored stays."""
+"""Mask personal data in what is shown or exported. Stored data does not change."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,17 +13,17 @@ BUILT_IN_PATTERNS = {
     "phone": r"(?<![\w/.-])(?:\+|00)\d(?:[ ()./-]{0,2}\d){6,14}\b"
     r"|(?<![\w/.-])\(?0\d{1,4}\)?(?:[ /.-]{1,2}\d{2,5}){2,5}\b",
 }
-"""Patterns that ship with the app, by name."""
+"""The patterns that `REDACT` can name."""
 
 _PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(BUILT_IN_PATTERNS)}|hidden)\]")
 
 WINDOW_CHARS = 200_000
-"""Patterns run over this many characters at a time, so that a host's slow one stays bounded."""
+"""Patterns search this many characters at a time, so that slow patterns stay bounded."""
 MAX_MATCH_CHARS = 1_000
-"""Characters of the longest value that is masked whole: neighbouring windows overlap by as many."""
+"""The length of the longest value that is masked as a whole: windows overlap by this much."""
 
 _EPOCH_MILLISECONDS = range(10**12, 2 * 10**12)
-"""Times from 2001 to 2033. One of ten passes the check of card numbers, and no card begins so."""
+"""Times from 2001 to 2033. One in ten passes Luhn's check, but no card number starts like this."""
 
 Mask = Callable[[str], str]
 
@@ -73,14 +73,14 @@ def mask_beginning(text: str, apply: Mask, limit: int, *, is_cut: bool = False) 
 
 def _substitute(text: str, name: str, pattern: re.Pattern[str]) -> str:
     """Replace every match by its name, window by window."""
-    kept: list[str] = []
+    pieces: list[str] = []
     copied = 0
     for match in _matches(text, pattern):
         if name == "card" and not _is_card(match[0]):
             continue
-        kept += [text[copied : match.start()], f"[{name}]"]
+        pieces += [text[copied : match.start()], f"[{name}]"]
         copied = match.end()
-    return "".join([*kept, text[copied:]]) if kept else text
+    return "".join([*pieces, text[copied:]]) if pieces else text
 
 
 def _matches(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
@@ -129,7 +129,7 @@ def _name(entry: str) -> str:
 
 
 def _is_card(text: str) -> bool:
-    """Luhn's check: order numbers of the same length stay readable."""
+    """Return whether the digits pass Luhn's check, which most order numbers do not."""
     digits = [int(char) for char in reversed(text) if char.isdigit()]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0

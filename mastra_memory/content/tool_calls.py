@@ -1,4 +1,8 @@
-"""Tool calls inside message content: join a call and its result, leave out what never ended."""
+"""Put tool results into their calls, and leave out calls without an outcome.
+
+Mastra stores a call and its result in one part. Clients also send the result in a later message,
+or the same call again in a later state.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,12 +25,12 @@ _KIND = "tool-invocation"
 
 
 def may_contain_calls(content_json: str) -> bool:
-    """False for content that surely has no tool call; cheap, nothing is parsed."""
+    """Return False if the JSON text certainly has no tool call, without parsing it."""
     return _KIND in content_json
 
 
 def iter_invocations(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every tool call of the content with the place of its part."""
+    """Yield each tool call of the content with the index of its part."""
     for place, part in enumerate(content.get("parts", ())):
         found = part.get("toolInvocation") if part.get("type") == _KIND else None
         if isinstance(found, dict):
@@ -34,19 +38,22 @@ def iter_invocations(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str
 
 
 def get_state_rank(invocation: Mapping[str, Any]) -> int:
-    """How far a call has come; from `FINISHED_RANK` on it has a result, an error or a refusal."""
+    """Return how far a call has advanced.
+
+    From `FINISHED_RANK` on it has a result, an error or a denial.
+    """
     return STATE_RANKS.get(str(invocation.get("state")), 0)
 
 
 def get_finished_ids(content: Mapping[str, Any]) -> set[str]:
-    """The ids of the calls whose outcome the content tells."""
+    """Return the ids of the calls that have an outcome in the content."""
     return {
         _id(call) for _, call in iter_invocations(content) if get_state_rank(call) >= FINISHED_RANK
     }
 
 
 def get_open_ids(content: Mapping[str, Any]) -> set[str]:
-    """The ids of the calls that wait for an outcome."""
+    """Return the ids of the calls that have no outcome."""
     return {
         _id(call) for _, call in iter_invocations(content) if get_state_rank(call) < FINISHED_RANK
     }
@@ -57,7 +64,7 @@ def _id(invocation: Mapping[str, Any]) -> str:
 
 
 def merge_call_states(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """One call as told twice: the later word counts, but arguments stay, and nothing goes back."""
+    """Merge two states of one tool call. The more advanced state wins; known arguments are kept."""
     if get_state_rank(new) < get_state_rank(old):
         old, new = new, old
     both = {**old, **new}
@@ -67,8 +74,8 @@ def merge_call_states(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[st
     return both
 
 
-def _joined_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a call told twice; what libraries noted beside it is kept from both."""
+def _merge_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two parts with states of one tool call, and the metadata of providers in both."""
     both = {
         **old,
         **new,
@@ -81,21 +88,24 @@ def _joined_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, A
 
 
 def merge_stored_calls(old: Content, new: Content) -> Content:
-    """A message as it is sent again: its calls keep what only the stored ones know."""
-    known = {_id(call): old["parts"][place] for place, call in iter_invocations(old)}
+    """Return the new content of a message; its calls keep what only the stored ones have."""
+    stored = {_id(call): old["parts"][index] for index, call in iter_invocations(old)}
     parts = list(new["parts"])
-    for place, call in iter_invocations(new):
-        if _id(call) in known:
-            parts[place] = _joined_parts(known[_id(call)], parts[place])
+    for index, call in iter_invocations(new):
+        if _id(call) in stored:
+            parts[index] = _merge_parts(stored[_id(call)], parts[index])
     return {**new, "parts": parts}
 
 
 def fold_tool_calls(contents: Sequence[Content | None]) -> list[Content | None]:
-    """The messages of a conversation, each result inside its call's part.
+    """Return the contents of consecutive messages, with each result in the part of its call.
 
-    A result that came in a later message moves to the first message with its call; a message that
-    held nothing else becomes None. A call that has ended is left alone: some providers use an id
-    again.
+    A result in a later message moves to the first message with its call. A message that contained
+    nothing else becomes None. Calls with an outcome do not change, because some providers use an
+    id again for another call.
+
+    Args:
+        contents: The contents of messages of one thread, oldest first. None is skipped.
     """
     result = list(contents)
     open_at: dict[str, tuple[int, int]] = {}
@@ -103,14 +113,14 @@ def fold_tool_calls(contents: Sequence[Content | None]) -> list[Content | None]:
         taken: set[int] = set()
         for place, call in iter_invocations(content or {}):
             if (home := open_at.get(_id(call))) and home[0] != index:
-                whole = _put(result, home, (content or {})["parts"][place])
+                whole = _merge_into(result, home, (content or {})["parts"][place])
                 taken.add(place)
                 if get_state_rank(whole["toolInvocation"]) >= FINISHED_RANK:
                     del open_at[_id(call)]
             elif get_state_rank(call) < FINISHED_RANK:
                 open_at[_id(call)] = (index, place)
         if taken:
-            result[index] = _without(content or {}, taken)
+            result[index] = _remove_parts(content or {}, taken)
     return result
 
 
@@ -151,38 +161,41 @@ def fold_stored_messages(
     return result
 
 
-def _put(
+def _merge_into(
     contents: list[Content | None], home: tuple[int, int], part: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Join a part to the one at message and place `home`; the joined part."""
+    """Merge a part into the one at `home`, an index of a message and of a part, and return it."""
     index, place = home
     target = contents[index]
     assert target is not None
     parts = list(target["parts"])
-    parts[place] = _joined_parts(parts[place], part)
+    parts[place] = _merge_parts(parts[place], part)
     contents[index] = {**target, "parts": parts}
     return parts[place]
 
 
-def _without(content: Content, places: Collection[int]) -> Content | None:
+def _remove_parts(content: Content, places: Collection[int]) -> Content | None:
     parts = [part for place, part in enumerate(content["parts"]) if place not in places]
-    says_something = any(part.get("type") != "step-start" for part in parts)
-    return {**content, "parts": parts} if says_something else None
+    has_content = any(part.get("type") != "step-start" for part in parts)
+    return {**content, "parts": parts} if has_content else None
 
 
 def drop_open_calls(content: Content, answered: Collection[str] = ()) -> Content | None:
-    """The content without calls that have no outcome, except the `answered`; None for nothing."""
+    """Return the content without calls that have no outcome, or None if nothing is left.
+
+    Calls with the ids `answered` are kept.
+    """
     places = {
         place
         for place, call in iter_invocations(content)
         if get_state_rank(call) < FINISHED_RANK and _id(call) not in answered
     }
-    return _without(content, places) if places else content
+    return _remove_parts(content, places) if places else content
 
 
 def get_lone_result_ids(role: str, content: Mapping[str, Any]) -> set[str]:
-    """The ids of results whose calls are in an earlier message.
+    """Return the ids of results whose calls are in earlier messages.
 
-    An assistant's message holds its calls itself; any other role can only bring results.
+    A message of an assistant contains its calls itself; other roles only send results.
     """
     return set() if role == "assistant" else get_finished_ids(content)

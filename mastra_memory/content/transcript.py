@@ -1,4 +1,4 @@
-"""Messages written out as lines for a model to read: who said what, which tool did what."""
+"""Format messages as a transcript for a model to read."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mastra_memory.content import part_types, prompt_escaping, tokens
 from mastra_memory.types import StoredMessage
 
 MAX_TITLE_VALUE_CHARS = 200
-"""Characters of a tool's arguments or result that a title is made from."""
+"""Characters of the arguments or the result of a tool in the transcript for a title."""
 MAX_LINK_CHARS = 100
 MAX_ARGS_TOKENS, MAX_RESULT_TOKENS = 2_000, 5_000
 MAX_OUTLINE_TEXT_CHARS, MAX_OUTLINE_DEPTH, MAX_OUTLINE_ENTRIES = 160, 5, 20
@@ -25,98 +25,96 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class TranscriptLine:
-    """One thing that was said or done."""
+    """One entry of a transcript."""
 
-    moment: datetime
+    time: datetime
     label: str
     """`User`, `Assistant`, `Tool Call <name>`, `Reasoning`, `File`, …"""
-    piece: part_types.Part
+    part: part_types.Part
     is_call: bool = False
-    """Of a tool call with its outcome, whether this line tells the call."""
+    """A tool call has a line for the call, where this is True, and one for the outcome."""
 
 
 def iter_lines(messages: Iterable[StoredMessage]) -> Iterator[TranscriptLine]:
-    """Everything in order; each call once and each outcome once, the last one told."""
-    told: set[str] = set()
-    read = [(message, piece, at) for message in messages for piece, at in _read(message)]
+    """Yield the entries in order. Each call appears once, and so does its last outcome."""
+    seen_calls: set[str] = set()
+    entries = [(message, part, time) for message in messages for part, time in _read(message)]
     last = {
-        piece.id: place
-        for place, (_, piece, _) in enumerate(read)
-        if isinstance(piece, part_types.ToolCall) and piece.id and piece.state in _OUTCOMES
+        part.id: position
+        for position, (_, part, _) in enumerate(entries)
+        if isinstance(part, part_types.ToolCall) and part.id and part.state in _OUTCOMES
     }
-    for place, (message, piece, at) in enumerate(read):
-        if not isinstance(piece, part_types.ToolCall):
-            yield TranscriptLine(at, _label(message, piece), piece)
+    for position, (message, part, time) in enumerate(entries):
+        if not isinstance(part, part_types.ToolCall):
+            yield TranscriptLine(time, _get_label(message, part), part)
             continue
-        if not piece.id or piece.id not in told:
-            told.add(piece.id)
-            yield TranscriptLine(at, f"Tool Call {piece.name}", piece, is_call=True)
-        if piece.state in _OUTCOMES and last.get(piece.id, place) == place:
-            yield TranscriptLine(at, f"{_OUTCOMES[piece.state]} {piece.name}", piece)
+        if not part.id or part.id not in seen_calls:
+            seen_calls.add(part.id)
+            yield TranscriptLine(time, f"Tool Call {part.name}", part, is_call=True)
+        if part.state in _OUTCOMES and last.get(part.id, position) == position:
+            yield TranscriptLine(time, f"{_OUTCOMES[part.state]} {part.name}", part)
 
 
 def _read(message: StoredMessage) -> Iterator[tuple[part_types.Part, datetime]]:
-    """The pieces of a message, each with its own time where it has one."""
+    """Yield the parts of a message with their times; some parts have a time of their own."""
     content = message.content
     parts = content.get("parts") or [{"type": "text", "text": content.get("content") or ""}]
-    for index, part in enumerate(parts):
-        piece = part_types.read_part(parts, index)
-        if piece is None or isinstance(piece, part_types.UnknownPart):
+    for index, stored_part in enumerate(parts):
+        part = part_types.read_part(parts, index)
+        if part is None or isinstance(part, part_types.UnknownPart):
             continue
-        yield piece, _moment(part) or message.created_at
+        yield part, _get_part_time(stored_part) or message.created_at
 
 
-def _moment(part: Any) -> datetime | None:
-    given = part.get("createdAt") if isinstance(part, Mapping) else None
-    if not isinstance(given, int | float) or isinstance(given, bool):
+def _get_part_time(part: Any) -> datetime | None:
+    created_at = part.get("createdAt") if isinstance(part, Mapping) else None
+    if not isinstance(created_at, int | float) or isinstance(created_at, bool):
         return None
     try:
-        return datetime.fromtimestamp(given / 1000, UTC)
+        return datetime.fromtimestamp(created_at / 1000, UTC)
     except (OverflowError, OSError, ValueError):
         return None
 
 
-def _label(message: StoredMessage, piece: part_types.Part) -> str:
-    match piece:
+def _get_label(message: StoredMessage, part: part_types.Part) -> str:
+    match part:
         case part_types.ReasoningPart():
             return "Reasoning"
         case part_types.FilePart():
-            part = message.content["parts"][piece.index]
-            is_image = part["type"] == "image" or piece.mime_type.startswith("image/")
+            stored_part = message.content["parts"][part.index]
+            is_image = stored_part["type"] == "image" or part.mime_type.startswith("image/")
             return "Image" if is_image else "File"
         case part_types.SourcePart():
             return "Source"
     return message.role.capitalize()
 
 
-# For a title
-
-
 def format_for_title(messages: Iterable[StoredMessage]) -> str:
-    """The transcript from which a title is made: long results and links are cut."""
+    """Return the transcript for the model that writes titles. Long results and links are cut."""
     lines = [
         f"{line.label}: {prompt_escaping.indent_lines(text)}"
         for line in iter_lines(messages)
-        if (text := _short(line).strip())
+        if (text := _format_short(line).strip())
     ]
     return "\n".join(lines)
 
 
-def _short(line: TranscriptLine) -> str:
-    piece = line.piece
-    match piece:
+def _format_short(line: TranscriptLine) -> str:
+    part = line.part
+    match part:
         case part_types.TextPart() | part_types.ReasoningPart():
-            return piece.text
+            return part.text
         case part_types.ToolCall():
-            return _json(_told(piece, line.is_call))[:MAX_TITLE_VALUE_CHARS]
+            return _json(_get_value(part, line.is_call))[:MAX_TITLE_VALUE_CHARS]
         case part_types.FilePart():
-            return f"[{piece.name or piece.mime_type}] {piece.address[:MAX_LINK_CHARS]}"
+            return f"[{part.name or part.mime_type}] {part.address[:MAX_LINK_CHARS]}"
         case part_types.SourcePart():
-            return f"[{piece.title[:MAX_LINK_CHARS]}] {piece.address[:MAX_LINK_CHARS]}"
+            return f"[{part.title[:MAX_LINK_CHARS]}] {part.address[:MAX_LINK_CHARS]}"
     return ""
 
 
-def _told(call: part_types.ToolCall, is_call: bool) -> Any:
+def _get_value(call: part_types.ToolCall, is_call: bool) -> Any:
+    """Return the arguments of a call, or its result or error."""
     if is_call:
         return call.args
     return call.result if call.state == part_types.STATE_RESULT else call.error
@@ -128,36 +126,37 @@ def _json(value: Any, *, indent: bool = False) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None, default=str).decode()
 
 
-# For an observer
-
-
 def format_for_observer(messages: Iterable[StoredMessage], *, timezone: tzinfo = UTC) -> str:
-    """The transcript with days and times, from which notes and summaries are made.
+    """Return the transcript with days and times, for observations and summaries.
 
-    A day stands before the first line of each day, a time only where it differs from the line
-    before. Arguments and results are there once each, long ones shortened.
+    The date precedes the first line of each day. A line has a time only if it differs from that
+    of the line before. Long arguments and results are shortened.
+
+    Args:
+        messages: Messages in the order of the conversation.
+        timezone: The time zone of days and times.
     """
-    written: list[str] = []
+    lines: list[str] = []
     day = clock = ""
-    numbers = _Numbers()
+    numbers = _AttachmentNumbers()
     for line in iter_lines(messages):
-        text = _full(line, numbers)
+        text = _format_full(line, numbers)
         if not text.strip():
             continue
-        moment = line.moment.astimezone(timezone)
+        moment = line.time.astimezone(timezone)
         if (today := f"{moment:%b} {moment.day} {moment.year}:") != day:
-            written.append(today)
+            lines.append(today)
             day, clock = today, ""
         now = f" ({moment.hour % 12 or 12}:{moment:%M %p})"
-        written.append(
+        lines.append(
             f"{line.label}{'' if now == clock else now}: {prompt_escaping.escape_tags(text)}"
         )
         clock = now
-    return "\n".join(written)
+    return "\n".join(lines)
 
 
-class _Numbers:
-    """Counts the attachments of one transcript."""
+class _AttachmentNumbers:
+    """Numbers the attachments of a transcript, by type."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -167,42 +166,44 @@ class _Numbers:
         return self.counts[kind]
 
 
-def _full(line: TranscriptLine, numbers: _Numbers) -> str:
-    piece = line.piece
-    match piece:
+def _format_full(line: TranscriptLine, numbers: _AttachmentNumbers) -> str:
+    part = line.part
+    match part:
         case part_types.TextPart() | part_types.ReasoningPart():
-            return piece.text
+            return part.text
         case part_types.ToolCall() if line.is_call:
             return (
-                tokens.truncate_to_tokens(format_outline(piece.args), MAX_ARGS_TOKENS)
+                tokens.truncate_to_tokens(format_outline(part.args), MAX_ARGS_TOKENS)
                 or "(no arguments)"
             )
         case part_types.ToolCall():
-            result = _json(_told(piece, False), indent=True)
+            result = _json(_get_value(part, False), indent=True)
             return (
                 tokens.truncate_to_tokens(result, MAX_RESULT_TOKENS)
                 if result.strip()
                 else EMPTY_RESULT
             )
         case part_types.FilePart():
-            name = piece.name or piece.address[:MAX_LINK_CHARS] or piece.mime_type
+            name = part.name or part.address[:MAX_LINK_CHARS] or part.mime_type
             return f"[{line.label} #{numbers.next(line.label)}: {name}]"
         case part_types.SourcePart():
-            return f"[{piece.title}] {piece.address[:MAX_LINK_CHARS]}"
+            return f"[{part.title}] {part.address[:MAX_LINK_CHARS]}"
     return ""
 
 
 def format_outline(value: Any, depth: int = 0) -> str:
-    """A JSON value on one line, the outermost braces dropped, long and deep things shortened."""
+    """Return a JSON value on one line, without the outer braces; long and deep values are cut."""
     if isinstance(value, Mapping):
         if depth >= MAX_OUTLINE_DEPTH:
             return "{…}"
-        inner = _entries([f"{key}: {format_outline(v, depth + 1)}" for key, v in value.items()])
+        inner = _join_entries(
+            [f"{key}: {format_outline(v, depth + 1)}" for key, v in value.items()]
+        )
         return inner if depth == 0 else f"{{{inner}}}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         if depth >= MAX_OUTLINE_DEPTH:
             return "[…]"
-        return f"[{_entries([format_outline(one, depth + 1) for one in value])}]"
+        return f"[{_join_entries([format_outline(item, depth + 1) for item in value])}]"
     if isinstance(value, str) and depth == 0:
         return value
     if isinstance(value, str) and len(value) > MAX_OUTLINE_TEXT_CHARS:
@@ -210,9 +211,13 @@ def format_outline(value: Any, depth: int = 0) -> str:
     return "" if value is None and depth == 0 else _json_scalar(value)
 
 
-def _entries(told: Sequence[str]) -> str:
-    more = [f"… {len(told) - MAX_OUTLINE_ENTRIES} more"] if len(told) > MAX_OUTLINE_ENTRIES else []
-    return ", ".join([*told[:MAX_OUTLINE_ENTRIES], *more])
+def _join_entries(entries: Sequence[str]) -> str:
+    more = (
+        [f"… {len(entries) - MAX_OUTLINE_ENTRIES} more"]
+        if len(entries) > MAX_OUTLINE_ENTRIES
+        else []
+    )
+    return ", ".join([*entries[:MAX_OUTLINE_ENTRIES], *more])
 
 
 def _json_scalar(value: Any) -> str:

@@ -10,7 +10,6 @@ import pytest
 
 from mastra_memory.content import tokens
 from mastra_memory.content.tokens import HeuristicCounter
-from tests.support.factories import a_message, make_thread, save
 
 TEXTS = {
     "": 0,
@@ -104,14 +103,6 @@ def test_message__a_large_image_counts_by_tiles() -> None:
 
 
 @pytest.mark.django_db
-def test_count_messages__adds_what_a_list_costs() -> None:
-    thread = make_thread()
-    (message,) = save([a_message(thread, text="hello world")])
-    assert tokens.count_messages([]) == 0
-    assert tokens.count_messages([message]) == 31
-    assert tokens.count_messages([message, message]) == 38
-
-
 @pytest.mark.parametrize("unit", ["word ", "x", "你好", "a.b "])
 def test_cut__fits_and_says_so(unit: str) -> None:
     cut = tokens.truncate_to_tokens(unit * 2000, 100)
