@@ -1,4 +1,4 @@
-"""Who may see and do what in the admin."""
+"""Permissions, visibility and masking in the admin."""
 
 from typing import Any
 
@@ -16,12 +16,15 @@ APP_LABEL = "mastra_memory"
 
 
 def has_permission(user: Any, right: str) -> bool:
-    """Whether the user has a right of this app: `review_thread`, `edit_transcript`, ..."""
+    """Return True if the user has a permission of this app, such as `review_thread`."""
     return bool(user.has_perm(f"{APP_LABEL}.{right}"))
 
 
 def visible_threads(request: HttpRequest) -> QuerySet[Thread]:
-    """The threads that this member of staff may see: all, unless the host narrows them."""
+    """Return the threads that the user may see.
+
+    These are all threads, unless the setting `ADMIN_THREADS` narrows them.
+    """
     threads = Thread.objects.all()
     if not has_permission(request.user, "view_thread"):
         return threads.none()
@@ -30,12 +33,12 @@ def visible_threads(request: HttpRequest) -> QuerySet[Thread]:
 
 
 def all_threads() -> QuerySet[Thread]:
-    """Every thread, whoever asks: to tell whether somebody sees fewer."""
+    """Return all threads, to compare their number with that of the visible ones."""
     return Thread.objects.all()
 
 
 def filter_by_visible_threads(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Rows that belong to a thread, or to the resource of one, narrowed to the visible ones."""
+    """Return the rows of visible threads, and those of the resources of visible threads."""
     if not conf.app_settings().ADMIN_THREADS:
         return rows if has_permission(request.user, "view_thread") else rows.none()
     threads = visible_threads(request).order_by()
@@ -44,16 +47,16 @@ def filter_by_visible_threads(request: HttpRequest, rows: QuerySet[Any]) -> Quer
 
 
 def get_mask(user: Any) -> redaction.Mask:
-    """How texts are shown to this user."""
+    """Return the function that masks personal data in texts for this user."""
     return (
         redaction.keep_text if has_permission(user, "view_personal_data") else redaction.get_mask()
     )
 
 
 def refuse_masked_search(request: HttpRequest, query: str) -> bool:
-    """Return True, after a message to the user, if the query holds what is masked for them.
+    """Show a warning and return True if the query contains data that is masked for the user.
 
-    Otherwise a search would tell whether a guess is right.
+    Otherwise users could guess masked values and confirm them with a search.
     """
     if get_mask(request.user)(query) == query:
         return False

@@ -1,4 +1,4 @@
-"""The files that a message holds, loaded when somebody asks for them."""
+"""Serve the files that are stored inside messages."""
 
 from typing import Any
 
@@ -26,9 +26,13 @@ def _get_content(thread: Thread, sequence: int) -> Any:
 def attachment_response(
     request: HttpRequest, thread: Thread, sequence: int, index: int
 ) -> HttpResponse:
-    """Return the file: a picture of a known kind is shown, anything else is a download.
+    """Return the file as a response: known image types inline, anything else as a download.
 
-    Texts are masked for this reader. What can be neither shown nor masked is refused.
+    Text files are masked for the user.
+
+    Raises:
+        Http404: The message has no such file.
+        PermissionDenied: The file may contain personal data and cannot be masked.
     """
     found = part_types.read_file(_get_content(thread, sequence), index)
     if found is None:

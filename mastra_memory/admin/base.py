@@ -1,4 +1,4 @@
-"""What all our admin pages share: a strict content security policy, and being read-only."""
+"""Base classes of the admin: security headers, time limits, allowed lookups, read-only pages."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -29,12 +29,15 @@ View = Callable[..., HttpResponseBase]
 
 
 def get_static_root() -> str:
-    """The address under which static files lie."""
+    """Return the URL prefix of static files."""
     return static("mastra_memory/").removesuffix("mastra_memory/")
 
 
 def build_content_security_policy() -> str:
-    """No inline scripts or styles, nothing from elsewhere; static files from where they lie."""
+    """Return a policy without inline scripts or styles, and without other hosts.
+
+    The host of the static files is allowed.
+    """
     parts = urlsplit(get_static_root())
     files = f"'self' {parts.scheme}://{parts.netloc}" if parts.netloc else "'self'"
     return (
@@ -65,7 +68,10 @@ def _call_with_timeout(
 
 
 def secure_view(view: View) -> View:
-    """Return the view with cleaned parameters, and our policy unless it sets one itself."""
+    """Wrap a view: clean its parameters, limit its SQL statements and set security headers.
+
+    A Content-Security-Policy that the view sets is kept.
+    """
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -88,11 +94,11 @@ class DeclaredLookupsMixin(admin.ModelAdmin):
     """
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        """Return the row, or None. Django's delete page fails on an empty `?_to_field=`."""
+        """Return the row, or None. An empty `?_to_field=`, on which Django fails, is ignored."""
         return super().get_object(request, object_id, from_field or None)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Return True if a declared filter has this parameter, or if it names nothing at all.
+        """Return True for parameters of declared filters and for names that are no lookup.
 
         Django redirects a list with an unknown parameter, such as `utm_source`, to the whole list.
         """
@@ -121,7 +127,7 @@ class DeclaredLookupsMixin(admin.ModelAdmin):
 
 
 class MemoryAdmin(DeclaredLookupsMixin):
-    """A model admin whose every page is secured."""
+    """A model admin that wraps all its views in `secure_view`."""
 
     empty_value_display = "–"
 
@@ -129,7 +135,7 @@ class MemoryAdmin(DeclaredLookupsMixin):
         css = {"all": ["mastra_memory/review.css"]}
 
     def get_urls(self) -> list[URLPattern]:
-        """Django's pages and our own, all with the policy."""
+        """Return the URL patterns with secured views."""
         patterns = super().get_urls()
         for pattern in patterns:
             pattern.callback = secure_view(pattern.callback)
@@ -138,30 +144,33 @@ class MemoryAdmin(DeclaredLookupsMixin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Search for storable text. Autocompletion does not check what it is sent."""
+        """Search for text without characters that PostgreSQL refuses.
+
+        Django's autocompletion passes the term on unchecked.
+        """
         return super().get_search_results(request, queryset, json_text.clean_text(search_term))
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """Count related rows without naming them: they may belong to threads that are hidden."""
+        """Count related rows without naming them, since they may belong to hidden threads."""
         _nested, counts, lacking, protected = super().get_deleted_objects(objs, request)
         names = [escape_bidi_overrides(get_mask(request.user)(str(obj)))[:120] for obj in objs]
         if protected:
-            told = ngettext("%d related row", "%d related rows", len(protected))
-            protected = [told % len(protected)]
+            label = ngettext("%d related row", "%d related rows", len(protected))
+            protected = [label % len(protected)]
         return names, counts, lacking, protected
 
 
 class ReadOnlyAdmin(MemoryAdmin):
-    """Rows that people read and do not change here.
+    """A model admin without forms.
 
-    Their pages name threads and messages by id: Django's own links would tell what they say.
+    Its pages name threads and messages by id. Django's own links would show their unmasked text.
     """
 
     @admin.display(description=_("thread"))
     def thread_link(self, row: Any) -> str:
-        """A link to the row's thread; nothing for a row without one."""
+        """Return a link to the thread of the row, or a dash."""
         if not row.thread_id:
             return "–"
         address = reverse("admin:mastra_memory_thread_change", args=[quote(row.thread_id)])
@@ -170,13 +179,13 @@ class ReadOnlyAdmin(MemoryAdmin):
         )
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody adds."""
+        """Return False: rows are read-only here."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody changes."""
+        """Return False: rows are read-only here."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody deletes."""
+        """Return False: rows are read-only here."""
         return False

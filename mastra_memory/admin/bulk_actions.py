@@ -1,4 +1,4 @@
-"""What is done to many threads at once: status, assignee, tag, export, deletion."""
+"""Actions of the thread list: change status or assignee, tag, export."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ from mastra_memory.models import ExportJob, Review, Tag, Thread
 from mastra_memory.review import reviews, tags
 
 MAX_REVIEWED_THREADS = 1_000
-"""Threads that one review action changes."""
+"""A review action changes at most this many threads."""
 MAX_TITLES_SHOWN = 20
 MAX_EXPORTED_THREADS = 10_000
 
@@ -43,56 +43,59 @@ def _list_ids(
 ) -> list[str]:
     ids = list(threads.order_by("-updated_at", "-pk").values_list("pk", flat=True)[: limit + 1])
     if len(ids) > limit:
-        told = gettext("Only the newest %d of these conversations were taken.")
-        messages.warning(request, told % limit)
+        text = gettext("Only the newest %d of the selected conversations were processed.")
+        messages.warning(request, text % limit)
     return ids[:limit]
 
 
-def _show_count(request: HttpRequest, count: int, *, begin: bool = False) -> None:
-    told = ngettext("%d conversation was changed.", "%d conversations were changed.", count)
-    if not begin:
-        messages.success(request, told % count)
+def _show_count(request: HttpRequest, count: int, *, with_link: bool = False) -> None:
+    text = ngettext("%d conversation was changed.", "%d conversations were changed.", count)
+    if not with_link:
+        messages.success(request, text % count)
         return
     address = reverse("admin:mastra_memory_thread_next")
     link = format_html('<a href="{}">{}</a>', address, gettext("Begin with the first"))
-    messages.success(request, format_html("{} {}", told % count, link))
+    messages.success(request, format_html("{} {}", text % count, link))
 
 
 class BulkActions:
-    """The actions of the thread list. Each asks for its right; scoped staff see only their own."""
+    """Mixin with the actions of the thread list. Each action requires its own permission.
+
+    The actions receive only threads that the user may see.
+    """
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """One action a status beside the others, in the order of a reviewer's day."""
+        """Add one action for each status, and move deletion to the end."""
         actions = super().get_actions(request)  # type: ignore[misc]
         if access.has_permission(request.user, "review_thread"):
             for status, label in Review.Status.choices:
                 act = _make_status_action(status, label)
                 name = act.__name__
                 actions[name] = (act, name, act.short_description)  # type: ignore[attr-defined]
-        if "delete_selected" in actions:  # the last in the list, not the first
+        if "delete_selected" in actions:
             actions["delete_selected"] = actions.pop("delete_selected")
         return actions
 
     actions: Any = ["assign_to_me", "assign", "tag", "export"]
 
     def has_review_permission(self, request: HttpRequest) -> bool:
-        """Who may review."""
+        """Return True if the user may review threads."""
         return access.has_permission(request.user, "review_thread")
 
     def has_export_permission(self, request: HttpRequest) -> bool:
-        """Who may export."""
+        """Return True if the user may export threads."""
         return access.has_permission(request.user, "export_thread")
 
     @admin.action(description=_("Assign to me"), permissions=["review"])
     def assign_to_me(self, request: HttpRequest, threads: QuerySet[Thread]) -> None:
-        """All of them are mine now."""
+        """Assign the selected threads to the user."""
         ids = _list_ids(request, threads)
         count = reviews.update_reviews(ids, by=request.user, assignee_id=request.user.pk)
-        _show_count(request, count, begin=True)
+        _show_count(request, count, with_link=True)
 
     @admin.action(description=_("Assign to…"), permissions=["review"])
     def assign(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
-        """Ask for a person, then assign."""
+        """Ask for an assignee, then assign the selected threads."""
         if "chosen" not in request.POST:
             people = [(str(user.pk), user.get_username()) for user in list_reviewers()]
             own_first = sorted(people, key=lambda person: person[0] != str(request.user.pk))
@@ -114,7 +117,7 @@ class BulkActions:
 
     @admin.action(description=_("Add a tag…"), permissions=["review"])
     def tag(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
-        """Ask for a tag, then put it on."""
+        """Ask for a tag, then add it to the selected threads."""
         if "chosen" not in request.POST:
             known = list(Tag.objects.values_list("name", flat=True)[:200])
             return self._ask(
@@ -128,7 +131,7 @@ class BulkActions:
 
     @admin.action(description=_("Export…"), permissions=["export"])
     def export(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
-        """Ask for a format, then begin."""
+        """Ask for a format, then start the export."""
         if "chosen" not in request.POST:
             choices = ExportJob.Format.choices
             return self._ask(
@@ -146,7 +149,7 @@ class BulkActions:
         label: str,
         **more: Any,
     ) -> HttpResponse:
-        """A page that shows which threads are meant and asks what is missing."""
+        """Return a page that lists the selected threads and asks for a value."""
         mask = access.get_mask(request.user)
         shown = [
             escape_bidi_overrides(mask(str(thread)))[:120] for thread in threads[:MAX_TITLES_SHOWN]

@@ -1,4 +1,4 @@
-"""The thread list on a big table: bounded counts, search through the index, one look a page."""
+"""Lists of large tables: bounded counts, search through the word index, few statements."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,30 +24,33 @@ from mastra_memory.models import Thread
 from mastra_memory.review import thread_search
 
 MAX_COUNT = 1_000
-"""Lists are counted up to here; the page then says "more than"."""
+"""Lists count at most this many rows. Beyond it the page shows "more than"."""
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than it must."""
+    """A paginator that stops counting at `MAX_COUNT`."""
 
     @cached_property
     def count(self) -> int:
-        """The number of rows, at most `MAX_COUNT`."""
+        """Return the number of rows, or `MAX_COUNT` + 1 if there are more."""
         rows: Any = self.object_list
         return rows.order_by().values("pk")[: MAX_COUNT + 1].count()
 
 
 TITLE_CHARACTERS = 200
-"""Of a title in a list."""
+"""Length of a title in a list."""
 
 
 def truncate_title(field: str = "title") -> Left:
-    """As much of a title as masking and showing it in a list take, however long it is."""
+    """Return an expression for the beginning of a title.
+
+    It is longer than what a list shows, so that a personal value at the end is masked as a whole.
+    """
     return Left(field, TITLE_CHARACTERS + 2 * MAX_MATCH_CHARS)
 
 
 def annotate_thread_title(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Rows of threads, with the beginning of the title as `thread_title`."""
+    """Annotate rows with `thread_title`, the beginning of the title of their thread."""
     rows = rows.defer("thread__title", "thread__metadata", "thread__title_request")
     return rows.annotate(thread_title=truncate_title("thread__title"))
 
@@ -58,10 +61,13 @@ def get_owner_name(row: Any) -> str:
 
 
 class TruncatedChangeList(ChangeList):
-    """A list that reads long columns in part, as `defer_long_columns` of its admin says."""
+    """A list that reads only the beginning of long columns.
+
+    Its model admin has a method `defer_long_columns(queryset)`.
+    """
 
     def get_results(self, request: HttpRequest) -> None:
-        """Django's, on shortened rows; actions work on the whole rows."""
+        """Read the page without long columns. Actions still get complete rows."""
         model_admin: Any = self.model_admin
         self.queryset = model_admin.defer_long_columns(self.queryset)
         super().get_results(request)
@@ -69,23 +75,23 @@ class TruncatedChangeList(ChangeList):
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """What the list shows beside the thread's own columns."""
+    """Values that the list shows in addition to the columns of the thread."""
 
     messages: str
     role: str
     preview: str
     passage: str
-    """HTML with the found words marked; empty when nothing was searched for."""
+    """HTML with the matching words marked; empty without a search."""
     passage_id: str
 
 
 class ThreadChangeList(TruncatedChangeList):
-    """Django's list, with what a reviewer wants to see of each thread."""
+    """The thread list with message counts, previews and matching passages."""
 
     found: thread_search.ThreadMatches | None = None
 
     def get_results(self, request: HttpRequest) -> None:
-        """One page, and then one statement each for glances, tags and passages."""
+        """Read one page, then previews, tags and passages with one statement each."""
         super().get_results(request)
         self.is_count_exact = self.result_count <= MAX_COUNT
         self.by_meaning = request.GET.get("by") == "meaning" and bool(self.query)
@@ -120,7 +126,7 @@ class ThreadChangeList(TruncatedChangeList):
 
 
 def _build_semantic_query(request: HttpRequest) -> str:
-    """The same search, by meaning."""
+    """Return the query string of the same search by meaning."""
     kept = [(name, value) for name, value in request.GET.items() if value and name != "p"]
     return urlencode({**dict(kept), "by": "meaning"})
 
@@ -172,6 +178,6 @@ def mask_titles(request: HttpRequest, threads: QuerySet[Thread]) -> QuerySet[Thr
 
 
 def render_tag_links(names: list[str]) -> SafeString:
-    """Tags as links to all threads that carry them."""
+    """Return tags as links to the list of all threads with that tag."""
     cells = ((urlencode({"tag": name}), name) for name in names)
     return format_html_join(" ", '<a class="mm-tag" href="?{}">{}</a>', cells)

@@ -1,4 +1,4 @@
-"""Pictures drawn on the server: the tree of clones, and bars for the team's figures."""
+"""Compute the coordinates of SVG charts: the tree of clones, and bar charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ ROW_HEIGHT, INDENT, TREE_WIDTH = 30, 22, 320
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A thread in the tree, where it is drawn."""
+    """A thread in the tree, with its position."""
 
     id: str
     title: str
@@ -18,22 +18,28 @@ class TreeNode:
     is_current: bool
     is_gone: bool
     branch: str
-    """The path of the line to its source; empty for the root."""
+    """SVG path of the line to the source thread; empty for the root."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A picture of nodes."""
+    """A drawn tree of clones."""
 
     nodes: Sequence[TreeNode]
     width: int
     height: int
     more: int
-    """Clones that the picture leaves out."""
+    """Number of clones that are not drawn."""
 
 
 def draw_tree(ordered: Sequence[tuple[str, str, int, bool]], current: str, more: int) -> Tree:
-    """Draw (id, title, depth, gone) as they come from walking the tree depth first."""
+    """Lay out the threads of a family of clones.
+
+    Args:
+        ordered: Tuples of id, title, depth and whether the thread was deleted, depth first.
+        current: Id of the thread to highlight.
+        more: Number of clones that are not drawn.
+    """
     nodes: list[TreeNode] = []
     open_at: dict[int, int] = {}
     for place, (pk, title, depth, gone) in enumerate(ordered):
@@ -48,7 +54,7 @@ def draw_tree(ordered: Sequence[tuple[str, str, int, bool]], current: str, more:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a chart, with its place."""
+    """One bar of a chart, with its position."""
 
     label: str
     value: Any
@@ -67,15 +73,15 @@ class Chart:
     width: int
     height: int
     top: str
-    """What the highest bar means."""
+    """Label of the highest value."""
     labels: Sequence[str] = ()
-    """What stands beneath, at the beginning, in the middle and at the end."""
+    """Labels of the axis: first, middle and last."""
 
 
 def draw_column_chart(
     values: Sequence[tuple[str, float]], *, width: int = 640, height: int = 140
 ) -> Chart:
-    """Upright bars, one a day or so."""
+    """Lay out vertical bars for pairs of label and value."""
     top = max((value for _label, value in values), default=0) or 1
     step = width / max(len(values), 1)
     bars = [
@@ -97,13 +103,16 @@ def draw_column_chart(
 def draw_bar_chart(
     values: Sequence[tuple[str, float, str]], *, top: float | None = None, width: int = 100
 ) -> Chart:
-    """Lying bars: label, value, and how the value is written."""
-    most = top or max((value for _label, value, _shown in values), default=0) or 1
+    """Lay out horizontal bars for tuples of label, value and formatted value.
+
+    `top` is the value of a bar of full width; by default the highest value.
+    """
+    highest = top or max((value for _label, value, _shown in values), default=0) or 1
     bars = [
-        Bar(label, value, shown, 0, 0, round(width * value / most, 1), 18)
+        Bar(label, value, shown, 0, 0, round(width * value / highest, 1), 18)
         for label, value, shown in values
     ]
-    return Chart(bars, width, 18, _format_number(most))
+    return Chart(bars, width, 18, _format_number(highest))
 
 
 def _format_number(value: float) -> str:

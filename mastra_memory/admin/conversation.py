@@ -1,4 +1,4 @@
-"""The conversation page: which messages, and what stands beside them."""
+"""Load the messages of the conversation page, with links for navigation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from mastra_memory.review.conversation_pages import ConversationPage
 
 
 def conversation_url(thread_id: str, **query: str) -> str:
-    """The page of a thread."""
+    """Return the URL of the conversation page; empty query values are left out."""
     path = reverse("admin:mastra_memory_thread_change", args=[quote(thread_id)])
-    given = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
+    parameters = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 def text_url(thread_id: str, what: str, key: int | str) -> str:
-    """Return the address of a text of this thread as plain text.
+    """Return the URL of a text of this thread as plain text.
 
     `key` is the sequence of a message, the key of a working memory or an observational record,
     and `thread` for the thread's own title and metadata.
@@ -37,7 +37,7 @@ def text_url(thread_id: str, what: str, key: int | str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JumpLink:
-    """A place in the conversation that the page can take one to."""
+    """A link to the next message of a kind: `unread`, `note`, `error` or `match`."""
 
     kind: str
     count: int
@@ -46,11 +46,11 @@ class JumpLink:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The messages on the page, and the ways out of it."""
+    """The messages on the page, and links to other pages of the conversation."""
 
     entries: Sequence[TimelineEntry]
     earlier: str
-    """Address of what comes before; empty at the beginning."""
+    """URL of the previous page; empty at the beginning."""
     later: str
     newest: str
     oldest: str
@@ -66,8 +66,10 @@ def load_timeline(
     all_notes: Sequence[ReviewNote],
     budget: RenderBudget,
 ) -> Timeline:
-    """The page that the address asks for: around `at`, after `after`, before `before`, or the
-    first unread messages, or the end.
+    """Return the page of messages that the query string selects.
+
+    `at`, `after` and `before` take the id of a message, `from=start` selects the beginning and
+    `find` the last match of a search. Without any of them the newest messages are returned.
     """
     asked = request.GET
     find = asked.get("find", "").strip()
@@ -172,20 +174,20 @@ def _build_jumps(
 
 
 def _next_id(ids: Sequence[str], at: str) -> str:
-    """The one after the message one is at, round to the beginning."""
+    """Return the id after `at`; after the last one, and if `at` is not listed, the first."""
     if at in ids:
         return ids[(list(ids).index(at) + 1) % len(ids)]
     return ids[0]
 
 
 MAX_PRINTED_MESSAGES = 1_000
-"""Messages that go on paper."""
+"""A printed conversation has at most this many messages."""
 
 
 def load_printed_conversation(request: HttpRequest, thread: Thread) -> dict[str, Any]:
-    """The conversation from its beginning, as far as it is printed."""
+    """Return the messages of the print page, from the beginning of the conversation."""
     page = conversation_pages.get_oldest_page(thread.pk, size=MAX_PRINTED_MESSAGES)
-    # Paper has no second page to load, so it may hold more than a page on the screen.
+    # A printed page cannot load more, so its budget is larger than that of the screen.
     budget = RenderBudget(seconds=5.0, characters=4_000_000, blocks=10_000)
     viewer = ViewerOptions(mask=access.get_mask(request.user), budget=budget)
     return {"entries": timeline.build_entries(page.messages, viewer), "cut": page.has_later}

@@ -1,4 +1,4 @@
-"""Changes to a conversation: each through `Memory`, with what it was before in the history."""
+"""Edit conversations through `Memory`, and record each change in the history."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,10 @@ ChangeKind = ThreadChange.Kind
 
 
 def fingerprint(value: Any) -> str:
-    """A short sign of a value: a form carries it, to see that nobody changed it meanwhile."""
+    """Return a short hash of a JSON value.
+
+    Forms send it back, so that a change by another user in the meantime is detected.
+    """
     return hashlib.sha256(json_text.dumps(value).encode()).hexdigest()[:24]
 
 
@@ -35,7 +38,7 @@ def _check_unchanged(value: Any, was: str) -> None:
 @retry_conflicts
 @routing.atomic
 def change_title(thread_id: str, title: str, *, was: str, by: Any) -> None:
-    """Give the thread a title. Raises `StaleData` unless it has the fingerprint `was`."""
+    """Change the title. Raises `StaleData` unless the title has the fingerprint `was`."""
     old = _lock_thread(thread_id).title
     _check_unchanged(old, was)
     title = " ".join(json_text.clean_text(title).split())
@@ -62,7 +65,7 @@ def change_metadata(thread_id: str, metadata: Mapping[str, Any], *, was: str, by
 
 
 def parse_metadata(text: str) -> dict[str, Any]:
-    """The object that the text says in JSON. Raises `InvalidInput` naming line and column."""
+    """Parse a JSON object. Raises `InvalidInput` with line and column of the error."""
     try:
         value = json_text.loads(text or "{}")
     except InvalidJson as error:
@@ -78,10 +81,11 @@ def parse_metadata(text: str) -> dict[str, Any]:
 @retry_conflicts
 @routing.atomic
 def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
-    """Let a message say something else; its tool calls, files and reasoning stay.
+    """Replace the text of a message. Its tool calls, files and reasoning are kept.
 
-    Raises `StaleData` unless its content has the fingerprint `was`, `InvalidInput` for an empty
-    text where there is nothing else.
+    Raises:
+        StaleData: The content does not have the fingerprint `was`.
+        InvalidInput: The text is empty and the message has no other content.
     """
     _lock_thread(message.thread_id)
     current = Message.objects.get(pk=message.pk)
@@ -106,20 +110,20 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
 @retry_conflicts
 @routing.atomic
 def delete_messages(thread_id: str, message_ids: Sequence[str], *, by: Any) -> int:
-    """Delete messages of this thread; how many there were."""
+    """Delete messages of this thread and return how many were deleted."""
     _lock_thread(thread_id)
     messages = Message.objects.filter(thread_id=thread_id, pk__in=message_ids)
-    kept = [_message_as_dict(message) for message in messages.order_by("created_at", "sequence")]
-    if kept:
-        Memory().delete_messages([message["id"] for message in kept])
-        kind, first = ChangeKind.MESSAGES_DELETED, kept[0]["id"] if len(kept) == 1 else None
-        change = ChangeInput(thread_id=thread_id, kind=kind, before=kept, message_id=first)
+    deleted = [_message_as_dict(message) for message in messages.order_by("created_at", "sequence")]
+    if deleted:
+        Memory().delete_messages([message["id"] for message in deleted])
+        kind, first = ChangeKind.MESSAGES_DELETED, deleted[0]["id"] if len(deleted) == 1 else None
+        change = ChangeInput(thread_id=thread_id, kind=kind, before=deleted, message_id=first)
         history.record_changes(by, change)
-    return len(kept)
+    return len(deleted)
 
 
 def _message_as_dict(message: Message) -> dict[str, Any]:
-    """All that is needed to save the message again."""
+    """Return the fields that are needed to save the message again."""
     return {
         "id": message.pk,
         "role": message.role,
@@ -132,9 +136,10 @@ def _message_as_dict(message: Message) -> dict[str, Any]:
 @retry_conflicts
 @routing.atomic
 def undo_last_change(thread_id: str, *, by: Any) -> ThreadChange | None:
-    """Take the newest edit back; None when there is none.
+    """Undo the newest edit and return it, or None if there is nothing to undo.
 
-    Raises `StaleData` when what it changed was changed again since.
+    Raises:
+        StaleData: The edited value was changed again later.
     """
     thread = _lock_thread(thread_id)
     change = history.find_undoable_change(thread_id)
@@ -165,7 +170,11 @@ def _restore_message(thread: Thread, change: ThreadChange) -> None:
 
 
 def _restore_deleted_messages(thread: Thread, messages: Sequence[Mapping[str, Any]]) -> None:
-    """Bring deleted messages back; those with traces of working memory are not embedded again."""
+    """Save deleted messages again.
+
+    `save_messages` removes working memory tags from the text. Messages with such tags are
+    therefore stored as they were, with `persist_messages`, which does not embed them.
+    """
     owner = {"threadId": thread.pk, "resourceId": thread.resource_id}
     plain = [
         m for m in messages if normalization.strip_working_memory(m["content"]) == m["content"]
@@ -177,7 +186,7 @@ def _restore_deleted_messages(thread: Thread, messages: Sequence[Mapping[str, An
 
 
 def _get_memory(thread_id: str) -> Memory:
-    """A memory that embeds what changes, if the thread is found by meaning at all."""
+    """Return a `Memory` that embeds changed messages if the thread has embeddings."""
     embedded = MessageEmbedding.objects.filter(thread_id=thread_id).exists()
     return Memory(options={"semanticRecall": True} if embedded else None)
 
@@ -185,7 +194,7 @@ def _get_memory(thread_id: str) -> Memory:
 @retry_conflicts
 @routing.atomic
 def clone_thread(thread: Thread, *, by: Any, up_to: Message | None = None, title: str = "") -> str:
-    """Copy the thread, or its part up to a message; the id of the copy."""
+    """Copy the thread, or its messages up to `up_to`, and return the id of the copy."""
     choices: dict[str, Any] = {"title": title}
     if up_to is not None:
         choices["selection"] = conversation_pages.select_messages_up_to(up_to)
@@ -206,7 +215,7 @@ def clone_thread(thread: Thread, *, by: Any, up_to: Message | None = None, title
 @retry_conflicts
 @routing.atomic
 def transfer_thread(thread: Thread, resource_id: str, *, by: Any) -> None:
-    """Give the thread to another resource."""
+    """Move the thread to another resource."""
     old = _lock_thread(thread.pk).resource_id
     new = Memory().transfer_thread(thread.pk, resource_id.strip()).resource_id
     if new != old:
@@ -219,6 +228,6 @@ def transfer_thread(thread: Thread, resource_id: str, *, by: Any) -> None:
 @retry_conflicts
 @routing.atomic
 def delete_thread(thread: Thread, *, by: Any) -> None:
-    """Delete a thread and all that hangs on it; Django's log keeps what it was."""
+    """Delete a thread with all related rows, and record it in Django's admin log."""
     history.log_deletion(by, thread)
     Memory().delete_thread(thread.pk)

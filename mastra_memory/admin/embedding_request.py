@@ -1,4 +1,4 @@
-"""Vectors that are still to be made: what waits, what failed and why, and trying again."""
+"""Messages that wait for embedding: their state, their errors, and retrying them."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ from mastra_memory.models import EmbeddingRequest
 
 
 class StateFilter(admin.SimpleListFilter):
-    """What waits, what waits for another attempt, what was given up."""
+    """Filter by state: waiting, failed once, given up."""
 
     title = _("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """The choices."""
+        """Return the choices."""
         return [
             ("pending", _("waiting")),
             ("retrying", _("failed once")),
@@ -33,7 +33,7 @@ class StateFilter(admin.SimpleListFilter):
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[EmbeddingRequest]
     ) -> QuerySet[EmbeddingRequest]:
-        """The rows of the choice."""
+        """Apply the chosen state."""
         match self.value():
             case "pending":
                 return queryset.filter(failed_at=None, error="")
@@ -46,7 +46,7 @@ class StateFilter(admin.SimpleListFilter):
 
 @admin.register(EmbeddingRequest)
 class EmbeddingRequestAdmin(ReadOnlyAdmin):
-    """A row goes when its vectors are there."""
+    """Read-only list of embedding requests. A row is deleted when its message is embedded."""
 
     readonly_fields = [
         "message_id",
@@ -70,12 +70,12 @@ class EmbeddingRequestAdmin(ReadOnlyAdmin):
     actions = ["retry"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EmbeddingRequest]:
-        """What belongs to visible threads."""
+        """Return the requests of visible threads."""
         threads = access.visible_threads(request).order_by().values("pk")
         return super().get_queryset(request).filter(thread_id__in=threads)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        """The columns, errors masked for this reader: a provider may quote what it was sent."""
+        """Return the columns. Errors are masked, since they may quote the embedded text."""
         mask = access.get_mask(request.user)
 
         @admin.display(description=_("last error"))
@@ -93,16 +93,16 @@ class EmbeddingRequestAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("last error"))
     def fault(self, row: EmbeddingRequest) -> str:
-        """Why the last attempt failed."""
+        """Return the error of the last attempt."""
         return row.error
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
-        """Whoever may change requests may have them tried again."""
+        """Return True if the user may change embedding requests."""
         return access.has_permission(request.user, "change_embeddingrequest")
 
     @admin.action(description=_("Try again"), permissions=["retry"])
     def retry(self, request: HttpRequest, queryset: QuerySet[EmbeddingRequest]) -> None:
-        """Let the failed ones among these be tried from the first attempt on."""
+        """Retry the failed requests among the selected ones, starting at the first attempt."""
         count = Memory().retry_embeddings(list(queryset.values_list("pk", flat=True)))
-        said = ngettext("%d message is tried again.", "%d messages are tried again.", count)
-        self.message_user(request, said % count, messages.SUCCESS)
+        text = ngettext("%d message will be retried.", "%d messages will be retried.", count)
+        self.message_user(request, text % count, messages.SUCCESS)

@@ -1,4 +1,4 @@
-"""Exports from the list or a conversation: at once when small, else with a progress bar."""
+"""Export conversations: small exports at once, large ones in the background."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ MAX_JOBS_SHOWN = 20
 
 
 def start_export(request: HttpRequest, thread_ids: list[str], chosen: str) -> HttpResponseBase:
-    """Make a small export at once; leave a large one to the background.
+    """Return the file of a small export; start a large one in the background and redirect.
 
-    The threads must be ones that this person may see.
+    The caller checks that the user may see the threads.
     """
     if not access.has_permission(request.user, "export_thread"):
         raise PermissionDenied
@@ -38,12 +38,12 @@ def start_export(request: HttpRequest, thread_ids: list[str], chosen: str) -> Ht
         exports.run_export(job.pk)
         return _file_response(ExportJob.objects.get(pk=job.pk))
     Memory().start_export(job.pk)
-    messages.info(request, _("The export is being made. It will be here when it is done."))
+    messages.info(request, _("The export has started. It will appear here when it is finished."))
     return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
 
 
 def restart_export(request: HttpRequest) -> HttpResponseRedirect:
-    """Once more for one's own export that failed, or that nobody seems to work on."""
+    """Restart an export of the user that failed or that no worker has finished."""
     chosen = read_integer(request.POST.get("job"))
     mine = ExportJob.objects.filter(owner_id=request.user.pk).exclude(state=ExportJob.State.DONE)
     if chosen is not None and (job := mine.filter(pk=chosen).first()):
@@ -52,7 +52,7 @@ def restart_export(request: HttpRequest) -> HttpResponseRedirect:
 
 
 def list_exports(request: HttpRequest) -> dict[str, Any]:
-    """One's own newest exports."""
+    """Return the template context with the newest exports of the user."""
     jobs = ExportJob.objects.filter(owner_id=request.user.pk).defer("content").order_by("-pk")
     newest = list(
         jobs.filter(created_at__gt=timezone.now() - exports.FILE_LIFETIME)[:MAX_JOBS_SHOWN]
@@ -62,20 +62,27 @@ def list_exports(request: HttpRequest) -> dict[str, Any]:
 
 
 def download_export(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """One's own finished file, unless it holds more than one may see by now."""
+    """Return the file of a finished export of the user.
+
+    Raises:
+        Http404: There is no such export, or it has expired.
+        PermissionDenied: The file contains data that the user may no longer see.
+    """
     done = ExportJob.objects.filter(pk=pk, owner_id=request.user.pk, state=ExportJob.State.DONE)
     job = done.filter(created_at__gt=timezone.now() - exports.FILE_LIFETIME).first()
     if job is None:
         raise Http404
     if not job.masked and not access.has_permission(request.user, "view_personal_data"):
         raise PermissionDenied
-    there = access.visible_threads(request).filter(pk__in=job.thread_ids).count()
-    known = access.all_threads().filter(pk__in=job.thread_ids).count()
-    if there < known:
+    visible = access.visible_threads(request).filter(pk__in=job.thread_ids).count()
+    existing = access.all_threads().filter(pk__in=job.thread_ids).count()
+    if visible < existing:
         raise PermissionDenied
-    if known < len(job.thread_ids):
+    if existing < len(job.thread_ids):
         job.delete()
-        messages.error(request, _("A conversation in it was deleted since: export once more."))
+        messages.error(
+            request, _("A conversation of this export was deleted. Start the export again.")
+        )
         return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
     return _file_response(job)
 

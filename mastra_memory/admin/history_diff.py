@@ -1,4 +1,4 @@
-"""A change of the history as lines for people: what went, what came."""
+"""Show an entry of the history as removed and added lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from mastra_memory.review import history
 MAX_LINES = 40
 MAX_SIDE_CHARACTERS = 9_000
 MAX_MESSAGES = 200
-"""Messages of one deletion that are shown."""
+"""At most this many messages of one deletion are shown."""
 REVIEW_FIELDS = {"status", "priority", "assignee_id", "tag"}
 
 
@@ -39,14 +39,14 @@ def diff_change(
 
 
 def collect_assignee_ids(changes: Iterable[ThreadChange]) -> set[int]:
-    """Keys of the users whom reviews were assigned to or taken from."""
+    """Return the ids of users who were assignees before or after one of the changes."""
     sides = [side for change in changes for side in (change.before, change.after)]
     assigned = [side.get("assignee_id") for side in sides if isinstance(side, dict)]
     return {pk for pk in assigned if isinstance(pk, int)}
 
 
 def _side_as_text(value: Any, mask: Mask, names: Mapping[int, str], budget: RenderBudget) -> str:
-    """What a person would call one side of a change."""
+    """Return one side of a change as text."""
     if isinstance(value, dict) and value and value.keys() <= REVIEW_FIELDS:
         return "\n".join(_review_field_as_text(name, part, names) for name, part in value.items())
     if _is_content(value):

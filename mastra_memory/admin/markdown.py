@@ -1,4 +1,4 @@
-"""Text of strangers as safe HTML: Markdown rendered without raw HTML, then cleaned once more."""
+"""Render untrusted text as safe HTML: Markdown without raw HTML, sanitized with nh3."""
 
 import re
 from functools import cache
@@ -15,9 +15,9 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 
 MAX_TOKENS = 20_000
-"""Blocks and cells of one text; a table of 5 kB can ask for 65,000 cells."""
+"""Tokens of one text. Without a limit, a table of 5 kB can produce 65,000 cells."""
 RULES_PER_CHECK = 20
-"""Rules that run between two looks at the clock."""
+"""Number of parser rules that run between two checks of the clock."""
 ALLOWED_TAGS = {
     "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6",
     "hr", "li", "ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead",
@@ -33,16 +33,19 @@ _LANGUAGE_CLASS = re.compile(r"[a-z][a-z0-9-]{0,20}")
 
 
 def escape_bidi_overrides(text: str) -> str:
-    """The text with characters that turn the writing direction around made visible."""
+    """Replace characters that override the text direction by their code, such as `[U+202E]`.
+
+    With these characters a text can be made to look like another one.
+    """
     return text.translate(_BIDI_OVERRIDES)
 
 
 class TooComplex(Exception):
-    """The text takes too long to render, or makes too much HTML."""
+    """The text takes too long to render, or has too many blocks."""
 
 
 class _Clock:
-    """Raises `TooComplex` when the processor time for one text is used up."""
+    """Raise `TooComplex` when the processor time for one text is used up."""
 
     def __init__(self, seconds: float) -> None:
         self.end = thread_time() + seconds
@@ -67,7 +70,7 @@ def render_markdown(text: str, *, seconds: float) -> SafeString:
 
 
 def render_highlights(passage: str) -> SafeString:
-    """A passage with `<mark>` around found words; every other tag is dropped."""
+    """Return the passage as safe HTML. Only `<mark>` tags are kept."""
     return mark_safe(
         nh3.clean(escape_bidi_overrides(passage), tags={"mark"})
     )  # cleaned on this line
@@ -87,7 +90,7 @@ def _clean(html: str) -> SafeString:
 
 
 def _filter_attribute(tag: str, name: str, value: str) -> str | None:
-    """Only the class that names a language; only absolute links."""
+    """Keep classes that name a language, and absolute links."""
     if name == "class":
         names = [word for word in value.split() if _LANGUAGE_CLASS.fullmatch(word)]
         return " ".join(names) or None
@@ -127,7 +130,7 @@ def _check_count(state: StateCore) -> None:
 
 
 def _image_as_link(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
-    """A picture in a text lies elsewhere: loading it would tell its owner who reads here."""
+    """Render an image as a link. Loading it would reveal the reader to the image's host."""
     token = tokens[index]
     address, label = str(token.attrs.get("src", "")), token.content or token.attrs.get("src", "")
     return f'<a href="{escape(address)}">🖼 {escape(label)}</a>'

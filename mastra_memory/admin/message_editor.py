@@ -1,4 +1,4 @@
-"""The editor: one text, with preview, the place of a fault, and a warning of other people."""
+"""Edit the title, the metadata or a message of a conversation, with preview."""
 
 import json
 from typing import Any

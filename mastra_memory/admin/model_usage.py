@@ -1,4 +1,4 @@
-"""Model usage, to read: every call, and what the calls in view cost together, day by day."""
+"""Model usage: all calls, and totals by day and model."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from mastra_memory.admin.changelist import BoundedPaginator
 from mastra_memory.models import ModelUsage
 
 MAX_DAYS = 31
-"""Rows of the table by day."""
+"""Rows of the table of totals."""
 
 
 @admin.register(ModelUsage)
 class ModelUsageAdmin(ReadOnlyAdmin):
-    """Calls of visible threads and resources, and those that belong to nobody any more."""
+    """Read-only list of model calls of visible threads and resources."""
 
     list_display = [
         "created_at",
@@ -50,13 +50,13 @@ class ModelUsageAdmin(ReadOnlyAdmin):
     change_list_template = "admin/mastra_memory/model_usage.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ModelUsage]:
-        """What belongs to visible threads."""
+        """Return the calls of visible threads and resources."""
         return access.filter_by_visible_threads(request, super().get_queryset(request))
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """The calls, with sums of all that the filters keep."""
+        """Add the totals of all calls that match the filters."""
         response: Any = super().changelist_view(request, extra_context)
         changelist = getattr(response, "context_data", {}).get("cl")
         if changelist is not None:

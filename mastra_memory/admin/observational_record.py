@@ -1,4 +1,4 @@
-"""Observational records, to read: one generation with its chunks."""
+"""Observational records: one generation with its chunks, read-only."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def _render_prose(request: HttpRequest, text: str, record_id: Any) -> SafeString
 
 
 class ChunkInline(admin.StackedInline):
-    """Observations that wait for their activation."""
+    """Buffered observations that are not active yet."""
 
     model = ObservationChunk
     extra = 0
@@ -66,25 +66,25 @@ class ChunkInline(admin.StackedInline):
 
     @admin.display(description=_("observations"))
     def text(self, chunk: ObservationChunk) -> SafeString:
-        """The observations, as this reader may see them."""
+        """Return the observations, masked for the user."""
         return _render_prose(self.request, chunk.observations, chunk.record_id)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody adds."""
+        """Return False: chunks are read-only."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody changes."""
+        """Return False: chunks are read-only."""
         return False
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Who may see the record may see its chunks."""
+        """Return True if the user may view the record."""
         return access.has_permission(request.user, "view_observationalrecord")
 
 
 @admin.register(ObservationalRecord)
 class ObservationalRecordAdmin(ReadOnlyAdmin):
-    """Records of threads and resources that the reader may see."""
+    """Read-only list of the records of visible threads and resources."""
 
     list_filter = ["scope", "origin_type"]
     search_fields = ["=thread__id", "=resource_id"]
@@ -117,11 +117,11 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ObservationalRecord]:
-        """What belongs to visible threads."""
+        """Return the records of visible threads and resources."""
         return access.filter_by_visible_threads(request, super().get_queryset(request))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
-        """The list reads no more than the beginnings of titles."""
+        """Return a list that reads only the beginning of long columns."""
         return TruncatedChangeList
 
     def defer_long_columns(
@@ -132,14 +132,14 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         return annotate_thread_title(rows).defer(*long)
 
     def get_urls(self) -> list[URLPattern]:
-        """Our page before Django's last pattern, which takes every address for an id."""
+        """Return the URL patterns. Django's last pattern matches any path, so ours comes first."""
         route = "<path:object_id>/text/"
         view = secure_view(self.admin_site.admin_view(self.text_view))
         own = path(route, view, name="mastra_memory_observationalrecord_text")
         return [own, *super().get_urls()]
 
     def text_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """All texts of a record as plain text, for those who may see the record."""
+        """Show all texts of a record as plain text."""
         record = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, record):
             raise PermissionDenied
@@ -156,7 +156,7 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         return record
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        """The columns, titles masked for this reader."""
+        """Return the columns. Titles are masked for the user."""
         mask = access.get_mask(request.user)
 
         @admin.display(description=_("about"))
@@ -168,15 +168,15 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("tokens"))
     def tokens(self, record: ObservationalRecord) -> int:
-        """How long the observations are."""
+        """Return the number of tokens of the observations."""
         return record.observation_token_count
 
     @admin.display(description=_("observations"))
     def text(self, record: Any) -> SafeString:
-        """The observations, as this reader may see them."""
+        """Return the observations, masked for the user."""
         return record.shown(record.active_observations)
 
     @admin.display(description=_("prepared reflection"))
     def reflection(self, record: Any) -> SafeString:
-        """A reflection that waits for its activation."""
+        """Return the buffered reflection, masked for the user."""
         return record.shown(record.buffered_reflection)

@@ -15,7 +15,7 @@ MAX_INTEGER = 2**63 - 1
 """The largest value of a `bigint` column."""
 
 FIRST_DAY, LAST_DAY = date(1900, 1, 1), date(9998, 12, 31)
-"""Days that may be asked for. Those at the ends of the calendar overflow in some time zones."""
+"""Accepted days. Days at the ends of the calendar overflow in some time zones."""
 
 _INTEGER = re.compile(r"[0-9]{1,19}")
 
@@ -38,7 +38,7 @@ def is_day_out_of_range(text: str) -> bool:
         moment = parse_datetime(text)
         day = moment.date() if moment else parse_date(text)
     except ValueError:
-        return False  # Not a date: Django says so.
+        return False  # Not a date: Django reports it.
     return day is not None and not FIRST_DAY <= day <= LAST_DAY
 
 

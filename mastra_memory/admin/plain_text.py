@@ -1,6 +1,6 @@
-"""Show all of a stored text, page by page, as plain text: what other pages leave out.
+"""Show complete texts as plain text, page by page. Other pages show only their beginning.
 
-A page costs the same however long the text is before and after it.
+The cost of a page is bounded, however long the text is.
 """
 
 import re
@@ -56,7 +56,7 @@ def read_page(request: HttpRequest, texts: Iterable[str], mask: Mask) -> TextPag
 def plain_text_response(
     model_admin: ModelAdmin, request: HttpRequest, row: Any, heading: str, texts: Iterable[str]
 ) -> TemplateResponse:
-    """Answer with a page of the texts of a row that has a page of its own in the admin."""
+    """Return a page of the texts of a row that has its own change page."""
     opts = model_admin.opts
     change = f"admin:{opts.app_label}_{opts.model_name}_change"
     context = {
@@ -81,7 +81,7 @@ def _join_beginning(texts: Iterable[str], limit: int) -> str:
 
 
 def iterate_message_texts(message: Message) -> Iterator[str]:
-    """Yield everything that a message holds; of files only what they are."""
+    """Yield the content of a message as text. Files are described, not included."""
     for piece in part_types.iter_parts(message.content):
         yield from _iterate_piece_texts(piece)
         yield "\n\n"
@@ -112,9 +112,9 @@ def _iterate_piece_texts(piece: part_types.Part) -> Iterator[str]:
 
 
 def iterate_json_texts(value: Any) -> Iterator[str]:
-    """Yield a JSON value, indented, slice by slice; line breaks in its strings are real ones.
+    """Yield a JSON value as indented text, in slices, with escapes in strings resolved.
 
-    Without escapes the mask finds the same in it as in the strings themselves.
+    Masks would not match values that contain escapes.
     """
     if value is None:
         return
@@ -129,7 +129,7 @@ def iterate_json_texts(value: Any) -> Iterator[str]:
     while at < len(text):
         end = at + PAGE_CHARACTERS
         while end < len(text) and end > at + 1 and text[end - 1] == "\\":
-            end -= 1  # an escape is not cut in two
+            end -= 1  # do not split an escape sequence
         yield _ESCAPE.sub(_unescape, text[at:end])
         at = end
 
@@ -142,7 +142,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def iterate_memory_texts(content: str) -> Iterator[str]:
-    """Yield a working memory; one that is JSON without escapes, like every other JSON value."""
+    """Yield the text of a working memory; JSON is indented as in `iterate_json_texts`."""
     value = parse_document(content)
     if value is None:
         yield content
@@ -151,7 +151,7 @@ def iterate_memory_texts(content: str) -> Iterator[str]:
 
 
 def iterate_record_texts(record: ObservationalRecord) -> Iterator[str]:
-    """Yield the observations of a record, then what waits for its activation."""
+    """Yield the observations of a record, then its buffered reflection and chunks."""
     yield record.active_observations
     if record.buffered_reflection:
         yield f"\n\n[{_('prepared reflection')}]\n"

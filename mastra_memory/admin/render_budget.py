@@ -1,9 +1,9 @@
 """Bound the work of showing stored text on one page.
 
-Texts come from strangers, and a page holds many of them. Limits for each text do not add up to
-a limit for the page, so every page makes one `RenderBudget` and passes it to whatever shows text.
-What does not fit is shown in part or not at all, and the page links to all of it as plain text
-(`get_editable_text`).
+Texts are untrusted, and a page shows many of them. Limits for each text do not add up to a limit
+for the page, so every page creates one `RenderBudget` and passes it to all functions that show
+text. Text that does not fit is cut or left out, and the page links to all of it as plain text
+(see `plain_text`).
 """
 
 import json

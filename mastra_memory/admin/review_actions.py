@@ -1,4 +1,4 @@
-"""What the forms of the conversation page do: one function a deed, each with the right it needs."""
+"""Handlers of the forms of the conversation page, and the permission that each requires."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ ReviewAction = Callable[[HttpRequest, Thread], str]
 
 
 def update_review(request: HttpRequest, thread: Thread) -> str:
-    """Status, priority and assignee, as far as the form names them."""
+    """Change status, priority and assignee; fields missing from the form are kept."""
     given = request.POST
     fields: dict[str, Any] = {}
     if given.get("status") in Review.Status.values:
@@ -42,7 +42,7 @@ def update_review(request: HttpRequest, thread: Thread) -> str:
 
 
 def _update_review_fields(request: HttpRequest, thread: Thread, **fields: Any) -> int:
-    """Change the review, unless somebody did since the form was filled in."""
+    """Change the review, unless another user changed it after the form was loaded."""
     version = request.POST.get("version", "")
     known = read_integer(version)
     try:
@@ -52,7 +52,7 @@ def _update_review_fields(request: HttpRequest, thread: Thread, **fields: Any) -
 
 
 def _describe_conflict(thread: Thread) -> str:
-    """Who was faster, and what the review says now."""
+    """Return a message with the author of the other change and the current values."""
     review = reviews.get_review(thread.pk)
     told = _(
         "This review was changed by %(name)s meanwhile. Nothing of yours was saved. It is now: "
@@ -67,7 +67,7 @@ def _describe_conflict(thread: Thread) -> str:
 
 
 def describe_empty_queue(*, free: bool) -> SafeString:
-    """What to say at the end of a queue, with the way to more work."""
+    """Return the message for an empty queue, with a link to unassigned conversations."""
     if free:
         return format_html("{}", _("Every conversation is somebody's, or settled."))
     address = reverse("admin:mastra_memory_thread_next") + "?free=1"
@@ -86,7 +86,7 @@ def _find_assignee_id(value: str) -> Any:
 
 
 def assign_to_self(request: HttpRequest, thread: Thread) -> str:
-    """Make the thread one's own and begin."""
+    """Assign the thread to the user and set its status to in review."""
     _update_review_fields(
         request, thread, assignee_id=request.user.pk, status=Review.Status.IN_REVIEW
     )
@@ -94,26 +94,26 @@ def assign_to_self(request: HttpRequest, thread: Thread) -> str:
 
 
 def add_tag(request: HttpRequest, thread: Thread) -> str:
-    """A tag, new or known."""
+    """Add a tag. It is created if it does not exist."""
     tags.add_tag([thread.pk], request.POST.get("tag", ""), by=request.user)
     return ""
 
 
 def remove_tag(request: HttpRequest, thread: Thread) -> str:
-    """Take a tag off."""
+    """Remove a tag from the thread."""
     tags.remove_tag(thread.pk, request.POST.get("tag", ""), by=request.user)
     return ""
 
 
 def add_note(request: HttpRequest, thread: Thread) -> str:
-    """A note on the thread or on one message."""
+    """Add a note to the thread or to one message."""
     message_id = request.POST.get("message") or None
     notes.add_note(thread.pk, request.POST.get("text", ""), by=request.user, message_id=message_id)
     return ""
 
 
 def delete_note(request: HttpRequest, thread: Thread) -> str:
-    """One's own note."""
+    """Delete a note of the user."""
     note = read_integer(request.POST.get("note"))
     if note is None or not notes.delete_note(thread.pk, note, by=request.user):
         raise InvalidInput(_("Only your own notes can be deleted."))
@@ -121,7 +121,7 @@ def delete_note(request: HttpRequest, thread: Thread) -> str:
 
 
 def save_scores(request: HttpRequest, thread: Thread) -> str:
-    """Answers of the rubric."""
+    """Save the scores of the user."""
     answers = {
         pk: str(value)
         for name, value in request.POST.items()
@@ -132,20 +132,20 @@ def save_scores(request: HttpRequest, thread: Thread) -> str:
 
 
 def delete_messages(request: HttpRequest, thread: Thread) -> str:
-    """One message, or several."""
+    """Delete one or several messages."""
     count = edits.delete_messages(thread.pk, request.POST.getlist("message"), by=request.user)
-    told = ngettext("%d message was deleted.", "%d messages were deleted.", count)
-    return told % count + " " + _("You can take this back.")
+    text = ngettext("%d message was deleted.", "%d messages were deleted.", count)
+    return text % count + " " + _("You can undo this under History.")
 
 
 def transfer_thread(request: HttpRequest, thread: Thread) -> str:
-    """Another resource."""
+    """Move the thread to another resource."""
     edits.transfer_thread(thread, request.POST.get("resource", ""), by=request.user)
     return _("The conversation belongs to another resource now.")
 
 
 def undo_last_change(request: HttpRequest, thread: Thread) -> str:
-    """The last edit."""
+    """Undo the last edit of the thread."""
     change = edits.undo_last_change(thread.pk, by=request.user)
     return _("The last edit was taken back.") if change else _("There is nothing to take back.")
 

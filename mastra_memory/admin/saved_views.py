@@ -1,4 +1,4 @@
-"""Saved views above the thread list: open one, keep one, make one's own default."""
+"""Saved views of the thread list: save, delete and choose a default."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -19,18 +19,18 @@ QUICK_VIEWS = [
     (_("New and unassigned"), "assignee=none&status=new"),
     (_("Flagged"), "status=flagged"),
 ]
-"""Views that everybody has."""
+"""Views that every user has."""
 SAVED_PARAMETERS = {*FilterForm.base_fields, "q", "o"}
 
 
 def list_url(**query: str) -> str:
-    """The thread list."""
+    """Return the URL of the thread list."""
     path = reverse("admin:mastra_memory_thread_changelist")
     return f"{path}?{urlencode(query)}" if query else path
 
 
 def redirect_to_default_view(request: HttpRequest) -> HttpResponseRedirect | None:
-    """To the person's default view, when they come without asking for anything."""
+    """Return a redirect to the default view of the user if the request has no query string."""
     if request.method != "GET" or request.GET:
         return None
     view = saved_views.find_default_view(request.user)
@@ -40,7 +40,7 @@ def redirect_to_default_view(request: HttpRequest) -> HttpResponseRedirect | Non
 
 
 def get_view_context(request: HttpRequest) -> dict[str, Any]:
-    """The views to choose from, and the one that is open."""
+    """Return the template context: all views, and which of them is open."""
     query = _normalize_query(request.GET)
     default = saved_views.find_default_view(request.user)
     return {
@@ -56,7 +56,7 @@ def get_view_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def _normalize_query(given: QueryDict) -> str:
-    """The part of an address that a view keeps, in a settled order."""
+    """Return the parameters that a view stores, sorted, as a query string."""
     kept = sorted(
         (name, value) for name, value in given.items() if name in SAVED_PARAMETERS and value
     )
@@ -64,7 +64,7 @@ def _normalize_query(given: QueryDict) -> str:
 
 
 def change_views(request: HttpRequest) -> HttpResponseRedirect:
-    """Save the filters of the address as a view; or delete, or choose, one."""
+    """Handle the form: save the current filters as a view, delete a view, or set the default."""
     if request.method != "POST":
         raise Http404
     given, user = request.POST, request.user

@@ -1,4 +1,4 @@
-"""What stands beside a conversation: review, notes, rubric, memory, clones, cost, history."""
+"""Panels next to a conversation: review, notes, scores, memory, clones, cost, history."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ MAX_OBSERVATION_CHARACTERS = 50_000
 _OBSERVATION_GROUP = re.compile(
     r'</?observation-group\b(?:[^<>]{0,300}?range="([^":<>]{0,300}):[^"<>]{0,300}")?[^<>]{0,500}>'
 )
-"""No part may run on to the next tag: then many tags without an end would take long."""
+"""No part matches `<` or `>`: otherwise many unclosed tags would take quadratic time."""
 
 
 def build_panels(
@@ -44,7 +44,7 @@ def build_panels(
     all_notes: Sequence[ReviewNote],
     budget: RenderBudget,
 ) -> dict[str, Any]:
-    """Everything the page needs beside the messages."""
+    """Return the template context of the panels."""
     user, mask = request.user, access.get_mask(request.user)
     visible = access.visible_threads(request)
     metadata, metadata_cut = budget.json(thread.metadata, mask)
@@ -133,7 +133,7 @@ def _observation_panels(
 def _observation_panel(
     head: ObservationalRecord, mask: Any, budget: RenderBudget
 ) -> dict[str, Any]:
-    """The text without its marks of groups, and links to where each group begins."""
+    """Return the text without group tags, and links to the first message of each group."""
     text = head.active_observations
     beginning = text[:MAX_OBSERVATION_CHARACTERS]
     first = [found[1] for found in _OBSERVATION_GROUP.finditer(beginning) if found[1]][:MAX_SOURCES]
@@ -144,7 +144,7 @@ def _observation_panel(
 
 
 def _draw_clone_tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:
-    """The clones around the thread; None for a thread that has none and is none."""
+    """Return the family of clones, or None if the thread is not a clone and has none."""
     if thread.clone_source_id is None and not Thread.objects.clones_of(thread.pk).exists():
         return None
     family = clone_family.get_clone_family(thread, visible)

@@ -1,4 +1,4 @@
-"""The small tables of reviewing: tags and the rubric."""
+"""Tags and rubric criteria."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from mastra_memory.models import Criterion, Tag
 
 @admin.register(Tag)
 class TagAdmin(MemoryAdmin):
-    """Tags: rename one here and it changes on every thread."""
+    """Tags. Renaming a tag changes it on all threads."""
 
     list_display = ["name", "threads"]
     search_fields = ["name"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tag]:
-        """With the number of threads that carry it, of those that this person may see."""
+        """Annotate each tag with the number of visible threads that have it."""
         threads = access.visible_threads(request).order_by()
         seen = Q(thread_tags__thread__in=threads.values("pk")) if threads.query.where else None
         return (
@@ -29,13 +29,13 @@ class TagAdmin(MemoryAdmin):
 
     @admin.display(description=_("threads"))
     def threads(self, tag: Any) -> int:
-        """How many threads carry it."""
+        """Return the number of visible threads with this tag."""
         return tag.thread_count
 
 
 @admin.register(Criterion)
 class CriterionAdmin(MemoryAdmin):
-    """What threads are scored by."""
+    """Criteria by which threads are scored."""
 
     list_display = ["name", "kind", "minimum", "maximum", "active", "position"]
     list_filter = ["kind", "active"]

@@ -1,4 +1,4 @@
-"""The team's figures: volume, status, time to resolution, scores; and who has how much."""
+"""Statistics of the team: volume, status, time to resolution, scores, workload."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def _get_days(request: HttpRequest) -> int:
 
 
 def get_statistics(request: HttpRequest) -> dict[str, Any]:
-    """Everything the page shows, over the threads that this person may see."""
+    """Return the template context of the page, for the threads that the user may see."""
     days = _get_days(request)
     found = statistics.compute_statistics(access.visible_threads(request), days=days)
     labels = dict(Review.Status.choices)

@@ -1,4 +1,4 @@
-"""All of one text of a conversation as plain text: which texts there are."""
+"""Find a text of a conversation that is shown as plain text."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMe
 
 
 def load_text_page(request: HttpRequest, thread: Thread, what: str, key: str) -> dict[str, Any]:
-    """Return what the page shows. Raises `Http404` for a text that is not this thread's."""
+    """Return the template context. Raises `Http404` if the thread has no such text."""
     if what not in _FINDERS:
         raise Http404
     heading, find = _FINDERS[what]

@@ -1,4 +1,4 @@
-"""Threads: the list in which reviewers find conversations, and the page of one."""
+"""Threads: the list of conversations, and the conversation page."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -25,7 +25,7 @@ from mastra_memory.review import history
 
 @admin.register(Thread)
 class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
-    """The list and the pages of one conversation."""
+    """The thread list, with the pages of a conversation from `ThreadPages`."""
 
     list_display = ["conversation", "resource", "messages", "active", "status", "assignee", "tags"]
     list_filter = [ThreadFilter]
@@ -41,46 +41,46 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     show_facets = admin.ShowFacets.NEVER
     change_list_template = f"{TEMPLATES}/list.html"
 
-    # Who may what
+    # Permissions
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Thread]:
-        """The threads that this person may see, wherever Django asks."""
+        """Return the threads that the user may see."""
         threads = access.visible_threads(request).select_related("review__assignee")
         ordering = self.get_ordering(request)
         return threads.prefetch_related("thread_tags__tag").order_by(*ordering)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Conversations are had, not typed in."""
+        """Return False: threads are not created here."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
-        """Who may edit transcripts."""
+        """Return True if the user may edit transcripts."""
         return access.has_permission(request.user, "edit_transcript")
 
     def has_view_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
-        """Seeing is a right of its own: editing does not bring it."""
+        """Return True if the user may view threads. Other permissions do not imply it."""
         return access.has_permission(request.user, "view_thread")
 
     def has_delete_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
-        """Django's right to delete, for those who may see."""
+        """Return True if the user may both delete and view threads."""
         allowed = super().has_delete_permission(request, obj)
         return allowed and self.has_view_permission(request)
 
     # The list
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
-        """Our list."""
+        """Return the change list class of this list."""
         return changelist.ThreadChangeList
 
     def defer_long_columns(self, threads: QuerySet[Thread]) -> QuerySet[Thread]:
-        """Leave out the long columns of the list, with `short_title` in place of the title."""
+        """Leave out long columns, with `short_title` in place of the title."""
         threads = threads.defer("title", "metadata", "title_request", "title_error")
         return threads.annotate(short_title=changelist.truncate_title())
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Thread], search_term: str
     ) -> tuple[QuerySet[Thread], bool]:
-        """Through the index, and never by LIKE."""
+        """Search through the word index, never with LIKE."""
         search_term = json_text.clean_text(search_term)
         if search_term.strip():
             queryset = changelist.search_threads(request, queryset, search_term)
@@ -91,7 +91,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """The list; without any filter in the address, with the person's default view."""
+        """Show the list. Without a query string, redirect to the default view of the user."""
         if redirect := saved_views.redirect_to_default_view(request):
             return redirect
         more = {
@@ -102,7 +102,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         return super().changelist_view(request, context)
 
     def action_checkbox(self, obj: Any) -> Any:
-        """Django's own says the title as it is stored."""
+        """Return the checkbox. Django's label would contain the unmasked title."""
         name = escape_bidi_overrides(getattr(obj, "shown_title", ""))[:200] or obj.pk
         label = gettext("Select this conversation: %s") % name
         attributes = {"class": "action-select", "aria-label": label}
@@ -111,7 +111,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
 
     @admin.display(description=_("conversation"))
     def conversation(self, thread: Any) -> str:
-        """Title, and beneath it the passage found or the newest words."""
+        """Return the title, followed by the matching passage or the newest message."""
         row = thread.row
         href = conversation.conversation_url(thread.pk, at=row.passage_id)
         return format_html(
@@ -125,7 +125,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
 
     @admin.display(description=_("resource"))
     def resource(self, thread: Thread) -> str:
-        """Whose it is; leads to all of theirs."""
+        """Return the resource, linked to the list of its threads."""
         query = urlencode({"resource": thread.resource_id})
         return format_html(
             '<a href="?{}"><bdi>{}</bdi></a>', query, escape_bidi_overrides(thread.resource_id)
@@ -133,17 +133,17 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
 
     @admin.display(description=_("messages"))
     def messages(self, thread: Any) -> str:
-        """How many, up to a thousand."""
+        """Return the number of messages, counted up to a thousand."""
         return thread.row.messages
 
     @admin.display(description=_("last activity"), ordering="updated_at")
     def active(self, thread: Thread) -> Any:
-        """When a message came last."""
+        """Return the time of the last activity."""
         return thread.updated_at
 
     @admin.display(description=_("status"))
     def status(self, thread: Thread) -> str:
-        """Where the review stands."""
+        """Return the status and priority of the review."""
         review = getattr(thread, "review", None) or Review(thread_id=thread.pk)
         mark = {2: " ▲", 3: " ▲▲"}.get(review.priority, "")
         return format_html(
@@ -157,13 +157,13 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
 
     @admin.display(description=_("assignee"), empty_value="–")
     def assignee(self, thread: Thread) -> Any:
-        """Who looks after it."""
+        """Return the name of the assignee."""
         review = getattr(thread, "review", None)
         return review.assignee.get_username() if review and review.assignee else None
 
     @admin.display(description=_("tags"))
     def tags(self, thread: Any) -> str:
-        """Its tags."""
+        """Return the tags as links."""
         names = sorted(link.tag.name for link in thread.thread_tags.all())
         return changelist.render_tag_links(names)
 
@@ -172,7 +172,10 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """What goes with the threads: Django cannot know, since the database deletes it."""
+        """Return what is deleted with the threads.
+
+        The database deletes related rows, so Django does not find them.
+        """
         mask = access.get_mask(request.user)
         threads = list(objs)
         names = [
@@ -183,7 +186,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         return names, counts, lacking, []
 
     def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> Any:
-        """Django's page names the thread: masked for this reader, and never saved so."""
+        """Show the confirmation page with the title masked for the user. It is not saved."""
         thread = context["object"]
         mask = access.get_mask(request.user)
         thread.title = escape_bidi_overrides(
@@ -192,7 +195,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         return super().render_delete_form(request, context)
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> Any:
-        """And so does what it says afterwards."""
+        """Mask the title in the success message."""
         mask = access.get_mask(request.user)
         shown = escape_bidi_overrides(
             mask_beginning(obj_display, mask, changelist.TITLE_CHARACTERS)
@@ -200,21 +203,21 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         return super().response_delete(request, shown, obj_id)
 
     def delete_model(self, request: HttpRequest, obj: Thread) -> None:
-        """Through `Memory`."""
+        """Delete the thread through `Memory`."""
         edits.delete_thread(obj, by=request.user)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Thread]) -> None:
-        """One after the other, each through `Memory`."""
+        """Delete each thread through `Memory`."""
         for thread in queryset:
             edits.delete_thread(thread, by=request.user)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        """Nothing: `delete_model` logs, with what it was."""
+        """Do nothing: deleting a thread through `edits` logs it already."""
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """Our own history is on the page; Django's log tells unmasked what things were."""
+        """Show Django's log, which is not masked, to users who may see personal data."""
         self._thread(request, object_id)
         if not access.has_permission(request.user, "view_personal_data"):
             raise PermissionDenied

@@ -1,4 +1,4 @@
-"""The filters of the thread list: a form whose values live in the address."""
+"""The filters of the thread list: a form that is stored in the query string."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ PERIODS = [
     ("month", _("this month")),
     ("last_month", _("last month")),
 ]
-"""Counted from the day of the look: a saved view stays what its name says."""
+"""Relative to the current day, so that saved views stay correct."""
 ORIGINS = [("", _("either")), ("clone", _("clones")), ("original", _("originals"))]
 
 
 def list_reviewers() -> QuerySet[Any]:
-    """Who can be given a thread: active staff who may review."""
+    """Return the possible assignees: active staff who may review threads."""
     users = get_user_model()._default_manager.filter(is_active=True, is_staff=True)
     right = {"codename": "review_thread", "content_type__app_label": "mastra_memory"}
     own = {f"user_permissions__{key}": value for key, value in right.items()}
@@ -47,13 +47,13 @@ def list_reviewers() -> QuerySet[Any]:
 
 
 class DayField(forms.DateField):
-    """A day that every time zone can tell."""
+    """A date that does not overflow in any time zone."""
 
     default_validators = [MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
 
 
 class FilterForm(forms.Form):
-    """Every filter; all may be empty."""
+    """All filters of the list. Each field is optional."""
 
     by = forms.ChoiceField(
         label=_("Search by"),
@@ -104,7 +104,7 @@ class FilterForm(forms.Form):
         self.fields[name].choices = [("", _("any")), *choices]  # type: ignore[attr-defined]
 
     def clean_metadata(self) -> dict[str, Any]:
-        """`key=value, key=value`; a value that is JSON (a number, true, null) is taken as such."""
+        """Parse `key=value, key=value`. Numbers, true, false and null are read as JSON."""
         wanted = {}
         for pair in self.cleaned_data["metadata"].split(","):
             key, equals, value = pair.partition("=")
@@ -116,7 +116,7 @@ class FilterForm(forms.Form):
         return wanted
 
     def wanted(self, user: Any) -> ThreadFilters:
-        """What a valid form asks for."""
+        """Return the conditions of a valid form."""
         data = self.cleaned_data
         assignee = str(user.pk) if data["assignee"] == "me" else data["assignee"]
         first, last = get_period(data["active"], timezone.localdate())
@@ -143,7 +143,7 @@ class FilterForm(forms.Form):
 
 
 def get_period(name: str, today: date) -> tuple[date | None, date | None]:
-    """The first and the last day of a period; None where it has no end."""
+    """Return the first and last day of a period; None stands for no limit."""
     if name == "last_month":
         last = today.replace(day=1) - timedelta(days=1)
         return last.replace(day=1), last
@@ -163,7 +163,7 @@ def _parse_json_or_text(value: str) -> Any:
 
 
 def _get_label(field: forms.Field, value: str) -> Any:
-    """How a value is called: a choice by its label."""
+    """Return the label of a choice, or any other value as it is."""
     return dict(getattr(field, "choices", ())).get(value, value)
 
 
@@ -176,13 +176,13 @@ def _start_of_day(day: date | None) -> datetime | None:
 
 
 def _end_of_day(day: date | None) -> datetime | None:
-    """The first moment that is too late."""
+    """Return the exclusive end of the day."""
     return _start_of_day(day + timedelta(days=1)) if day and day < date.max else None
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveFilter:
-    """A condition of the list, and the address of the list without it."""
+    """A filter in use, and the URL of the list without it."""
 
     label: Any
     value: Any
@@ -190,7 +190,7 @@ class ActiveFilter:
 
 
 class ThreadFilter(ListFilter):
-    """All of the form as one of Django's filters, so that Django knows its parameters."""
+    """The whole form as one Django filter, so that Django accepts its parameters."""
 
     title = _("filters")
     template = "admin/mastra_memory/thread/no_filter.html"
@@ -211,12 +211,12 @@ class ThreadFilter(ListFilter):
         self.used_parameters = {name: value for name, value in given.items() if value}
 
     def has_output(self) -> bool:
-        """Always: an unused filter would not be asked at all."""
+        """Return True: Django would skip the filter otherwise."""
         return True
 
     @property
     def chips(self) -> Sequence[ActiveFilter]:
-        """What the list is narrowed by, each with a way to drop it."""
+        """Return the filters in use, each with a link that removes it."""
         return [
             ActiveFilter(field.label, _get_label(field, self.form.data[name]), self._without(name))
             for name, field in self.form.fields.items()
@@ -228,17 +228,17 @@ class ThreadFilter(ListFilter):
         return "?" + (urlencode(kept) or "all=1")
 
     def choices(self, changelist: Any) -> Iterator[Mapping[str, object]]:
-        """None: the page draws the form itself."""
+        """Return no choices: the template renders the form itself."""
         return iter(())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Thread]) -> QuerySet[Thread]:
-        """The threads asked for; none while the form has a fault, which the page shows."""
+        """Return the matching threads; none if the form is invalid, which the page reports."""
         if not self.form.is_valid():
             return queryset.none()
         wanted = self.form.wanted(self.user)
         if mask_json(wanted.metadata, access.get_mask(self.user)) != wanted.metadata:
-            told = _("You cannot search for personal data that is masked for you.")
-            self.form.add_error("metadata", told)
+            message = _("You cannot search for personal data that is masked for you.")
+            self.form.add_error("metadata", message)
             return queryset.none()
         return filter_threads(queryset, wanted)
 

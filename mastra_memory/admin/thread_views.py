@@ -1,4 +1,4 @@
-"""The pages of one conversation, each with who may open it."""
+"""The pages of a conversation, and the permission that each requires."""
 
 from typing import Any
 
@@ -36,13 +36,13 @@ TEMPLATES = "admin/mastra_memory/thread"
 
 
 class ThreadPages(MemoryAdmin):
-    """What a thread's admin shows beside the list."""
+    """Mixin with the pages of the thread admin other than the list."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Ours first: Django's last pattern takes every address for an id."""
+        """Return the URL patterns. Django's last pattern matches any path, so ours come first."""
         view = self.admin_site.admin_view
         own = [
-            # Before the others: its last part may be any id.
+            # Before the others, since its last part may be any id, with slashes.
             path(
                 "<path:object_id>/text/<slug:what>/<path:key>/",
                 self.text_view,
@@ -84,7 +84,7 @@ class ThreadPages(MemoryAdmin):
         return [*own, *super().get_urls()]
 
     def _thread(self, request: HttpRequest, object_id: str) -> Thread:
-        """The thread, if this person may see it; 404 tells nothing about any other."""
+        """Return the thread, or raise `Http404` if it does not exist or is not visible."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         thread = access.visible_threads(request).filter(pk=unquote(object_id)).first()
@@ -126,7 +126,7 @@ class ThreadPages(MemoryAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
-        """The conversation, read as a conversation."""
+        """Show the conversation, and record that the user has read it."""
         thread = self._thread(request, object_id)
         mask = access.get_mask(request.user)
         all_notes = notes.list_notes(thread.pk, mask=lambda text: escape_bidi_overrides(mask(text)))
@@ -142,17 +142,17 @@ class ThreadPages(MemoryAdmin):
         return response.render()
 
     def action_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponseBase:
-        """One deed of the page's forms; then the page again, or the next conversation."""
+        """Handle a form of the page, then redirect to the page or to the next conversation."""
         thread = self._thread(request, object_id)
         if verb not in review_actions.ACTIONS or request.method != "POST":
             raise Http404
         try:
-            told = review_actions.run_action(request, thread, verb)
+            text = review_actions.run_action(request, thread, verb)
         except MastraMemoryError as error:
             messages.error(request, str(error))
         else:
-            if told:
-                messages.success(request, told)
+            if text:
+                messages.success(request, text)
             if request.POST.get("then") == "next":
                 return _redirect_whole_page(request, self._to_next(request, thread.pk))
         target = getattr(request, "go_to_thread", None)
@@ -163,7 +163,10 @@ class ThreadPages(MemoryAdmin):
         )
 
     def next_view(self, request: HttpRequest) -> HttpResponseBase:
-        """The next conversation of one's own queue, or (`?free`) the next that is nobody's."""
+        """Redirect to the next conversation in the queue of the user.
+
+        With `?free`, redirect to the next unassigned conversation.
+        """
         return self._to_next(request, request.GET.get("after"), free="free" in request.GET)
 
     def _to_next(
@@ -182,7 +185,7 @@ class ThreadPages(MemoryAdmin):
         return HttpResponseRedirect(conversation.conversation_url(found))
 
     def presence_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Say that one is here; hear who else is, and what they changed or wrote."""
+        """Record that the user is viewing the page; return other viewers, changes and new notes."""
         thread = self._thread(request, object_id)
         visits.record_visit(thread.pk, request.user)
         review = reviews.get_review(thread.pk)
@@ -197,7 +200,7 @@ class ThreadPages(MemoryAdmin):
         )
 
     def edit_view(self, request: HttpRequest, object_id: str, what: str) -> HttpResponseBase:
-        """The editor of title, metadata or a message's text."""
+        """Edit the title, the metadata or the text of a message."""
         thread = self._thread(request, object_id)
         if not self.has_change_permission(request):
             raise PermissionDenied
@@ -212,7 +215,7 @@ class ThreadPages(MemoryAdmin):
         return self._page(request, thread, "edit", crumb=outcome["heading"], **outcome)
 
     def memory_view(self, request: HttpRequest, object_id: str, pk: int) -> HttpResponseBase:
-        """Save or restore a working memory of the thread or its resource."""
+        """Preview, save or restore a working memory of the thread or its resource."""
         thread = self._thread(request, object_id)
         row = WorkingMemory.objects.filter(pk=pk, resource_id=thread.resource_id).first()
         if row is None or row.thread_id not in (None, thread.pk) or request.method != "POST":
@@ -226,7 +229,7 @@ class ThreadPages(MemoryAdmin):
     def file_view(
         self, request: HttpRequest, object_id: str, sequence: int, index: int
     ) -> HttpResponseBase:
-        """A file that a message holds."""
+        """Return a file of a message."""
         return attachments.attachment_response(
             request, self._thread(request, object_id), sequence, index
         )
@@ -234,13 +237,13 @@ class ThreadPages(MemoryAdmin):
     def text_view(
         self, request: HttpRequest, object_id: str, what: str, key: str
     ) -> HttpResponseBase:
-        """All of a long text as plain text, for those who may see the conversation."""
+        """Show a complete text of the conversation as plain text."""
         thread = self._thread(request, object_id)
         shown = text_page.load_text_page(request, thread, what, unquote(key))
         return self._page(request, thread, "text", crumb=shown["heading"], **shown)
 
     def print_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """The conversation on paper."""
+        """Show the conversation for printing."""
         thread = self._thread(request, object_id)
         if not access.has_permission(request.user, "export_thread"):
             raise PermissionDenied
@@ -248,7 +251,7 @@ class ThreadPages(MemoryAdmin):
         return self._page(request, thread, "print", crumb=_("Print"), **printed)
 
     def exports_view(self, request: HttpRequest) -> HttpResponseBase:
-        """One's own exports, with their progress."""
+        """Show the exports of the user with their progress."""
         if not access.has_permission(request.user, "export_thread"):
             raise PermissionDenied
         if request.method == "POST":
@@ -258,20 +261,20 @@ class ThreadPages(MemoryAdmin):
         return self._page(request, None, template, title=_("Exports"), **context)
 
     def export_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
-        """The file of one export."""
+        """Return the file of an export."""
         if not access.has_permission(request.user, "export_thread"):
             raise PermissionDenied
         return exports.download_export(request, pk)
 
     def export_thread_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """One conversation as a file."""
+        """Export one conversation."""
         thread = self._thread(request, object_id)
         if request.method != "POST":
             raise Http404
         return exports.start_export(request, [thread.pk], request.POST.get("format", ""))
 
     def team_view(self, request: HttpRequest) -> HttpResponseBase:
-        """What the team did, in pictures."""
+        """Show the statistics of the team."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         figures = team_statistics.get_statistics(request)
@@ -285,7 +288,7 @@ class ThreadPages(MemoryAdmin):
 
 
 def _redirect_whole_page(request: HttpRequest, response: HttpResponseRedirect) -> HttpResponseBase:
-    """A redirect that a script, which else would take a part of the answer, follows as a page."""
+    """Return a redirect that htmx follows as a full page instead of swapping in a part."""
     if "HX-Request" not in request.headers:
         return response
     return HttpResponse(headers={"HX-Redirect": response.url})

@@ -1,4 +1,4 @@
-"""A conversation as plain values for the page: days, gaps, messages, and what they hold."""
+"""Convert messages into entries for the conversation page: days, gaps and messages."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review.masked_files import IMAGE_TYPES
 
 MAX_UNFOLDED_CHARACTERS = 3_000
-"""Longer texts are folded."""
+"""Longer texts are collapsed."""
 MAX_MESSAGE_BLOCKS = 500
 NAME_CHARACTERS, STATE_CHARACTERS, ERROR_CHARACTERS = 200, 40, 4_000
 MAX_LINK_CHARACTERS = 5_000
@@ -26,7 +26,7 @@ MIN_GAP = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentBlock:
-    """One thing in a message. `kind` says which of the other fields mean something."""
+    """One block of a message. Which fields are used depends on `kind`."""
 
     kind: str
     """text, reasoning, tool, file, source, json, omitted."""
@@ -45,7 +45,7 @@ class ContentBlock:
     is_image: bool = False
     mime_type: str = ""
     is_cut: bool = False
-    """True if something is missing here; the plain text of the message has it."""
+    """True if something is left out; the plain text of the message contains it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +73,21 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewerOptions:
-    """How this reader sees the conversation."""
+    """How the conversation is shown to the user."""
 
     mask: Mask
     budget: RenderBudget
     notes: Sequence[ReviewNote] = ()
     target: str = ""
-    """The message one came for."""
+    """Id of the message to scroll to."""
     read_up_to: datetime | None = None
     matching: frozenset[str] = frozenset()
     shown_paths: Sequence[str] = field(default_factory=tuple)
-    """Beginnings of addresses on this site that may be shown as pictures."""
+    """URL prefixes on this site whose images may be shown."""
 
 
 def build_entries(messages: Iterable[Message], viewer: ViewerOptions) -> list[TimelineEntry]:
-    """Days, gaps of an hour or more, and messages, in order."""
+    """Return the messages in order, with days and with gaps of at least `MIN_GAP`."""
     notes: Mapping[str, list[ReviewNote]] = defaultdict(list)
     for note in viewer.notes:
         if note.message_id:
@@ -106,7 +106,7 @@ def build_entries(messages: Iterable[Message], viewer: ViewerOptions) -> list[Ti
 
 
 def format_duration(span: timedelta) -> str:
-    """A length of time in its largest unit."""
+    """Format a duration in its largest unit."""
     minutes = int(span.total_seconds() // 60)
     if minutes < 60:
         return ngettext("%d minute", "%d minutes", minutes) % minutes
@@ -160,7 +160,7 @@ def _build_prose_block(
 
 
 def _build_block(piece: part_types.Part, viewer: ViewerOptions) -> ContentBlock:
-    """What the page shows of one piece, masked."""
+    """Return one piece of content as a block, masked for the user."""
     if isinstance(piece, part_types.TextPart | part_types.ReasoningPart):
         return _build_prose_block(piece, viewer)
     viewer.budget.blocks -= 1
@@ -199,7 +199,10 @@ def _build_tool_block(call: part_types.ToolCall, viewer: ViewerOptions) -> Conte
 
 
 def _build_file_block(piece: part_types.FilePart, viewer: ViewerOptions) -> ContentBlock:
-    """Held files come from a page of ours; links stay links, but for this site's own pictures."""
+    """Return a file as a block.
+
+    Stored files are served by our own view. Links are not loaded, except images of this site.
+    """
     own = piece.address.startswith(tuple(viewer.shown_paths)) if piece.address else False
     is_link = own or _is_link(piece.address, viewer.mask)
     held_image = not piece.address and piece.mime_type.lower() in IMAGE_TYPES
@@ -218,7 +221,7 @@ def _build_file_block(piece: part_types.FilePart, viewer: ViewerOptions) -> Cont
 
 
 def _is_link(address: str, mask: Mask) -> bool:
-    """Whether it leads to the web and holds nothing that is masked."""
+    """Return True for a web address that contains nothing masked."""
     if len(address) > MAX_LINK_CHARACTERS:
         return False
     return address.lower().startswith(("http://", "https://")) and mask(address) == address

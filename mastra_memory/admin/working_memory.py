@@ -1,4 +1,4 @@
-"""Working memory: the text as it is now, and every text it was before."""
+"""Working memory: the current text and its revisions."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ PREVIEW_TEMPLATE = "admin/mastra_memory/thread/memory_edit.html"
 
 @admin.register(WorkingMemory)
 class WorkingMemoryAdmin(ReadOnlyAdmin):
-    """Texts of visible threads and resources; changed on the page of one, with its revisions."""
+    """List of the working memories of visible threads and resources, with an editing page."""
 
     list_filter = ["scope"]
     search_fields = ["=thread__id", "=resource_id"]
@@ -45,11 +45,11 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
     change_form_template = "admin/mastra_memory/working_memory.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WorkingMemory]:
-        """What belongs to visible threads."""
+        """Return the working memories of visible threads and resources."""
         return access.filter_by_visible_threads(request, super().get_queryset(request))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type:
-        """The list reads no more than the beginnings of texts and titles."""
+        """Return a list that reads only the beginning of long columns."""
         return TruncatedChangeList
 
     def defer_long_columns(self, rows: QuerySet[WorkingMemory]) -> QuerySet[WorkingMemory]:
@@ -58,14 +58,14 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
         return annotate_thread_title(rows).defer("content").annotate(beginning=beginning)
 
     def get_urls(self) -> list[URLPattern]:
-        """Our page before Django's last pattern, which takes every address for an id."""
+        """Return the URL patterns. Django's last pattern matches any path, so ours comes first."""
         route = "<path:object_id>/text/"
         view = secure_view(self.admin_site.admin_view(self.text_view))
         own = path(route, view, name="mastra_memory_workingmemory_text")
         return [own, *super().get_urls()]
 
     def text_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """The whole text as plain text, for those who may see the row."""
+        """Show the whole text as plain text."""
         row = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, row):
             raise PermissionDenied
@@ -75,7 +75,7 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
         return plain_text_response(self, request, row, gettext("Working memory"), texts)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        """The columns, texts masked for this reader."""
+        """Return the columns. Texts are masked for the user."""
         mask = access.get_mask(request.user)
 
         @admin.display(description=_("about"))
@@ -95,7 +95,7 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
-        """The text, an editor for those who may edit, and the revisions with their differences."""
+        """Show the text and its revisions, with a form for users who may edit it."""
         row = self.get_object(request, unquote(object_id))
         if row is None:
             return HttpResponseRedirect(reverse("admin:mastra_memory_workingmemory_changelist"))

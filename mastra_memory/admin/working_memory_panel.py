@@ -1,4 +1,4 @@
-"""Working memory on a page: rendered, with revisions and what each changed; edit and restore."""
+"""Show, edit and restore a working memory, with its revisions and their differences."""
 
 import difflib
 import re
@@ -28,9 +28,9 @@ from mastra_memory.review.masked_files import mask_document
 
 MAX_REVISIONS = 20
 MAX_DIFF_CHARACTERS, MAX_DIFF_LINES = 20_000, 1_000
-"""Of both sides of a comparison; the time grows with the square of the lines."""
+"""Limits for both texts of a comparison: its time grows with the square of the lines."""
 MAX_EDITED_CHARACTERS = 100_000
-"""A longer text is not put into a form."""
+"""Longer texts cannot be edited in a form."""
 _STARTS_AT_FIRST_LINE = re.compile(r"@@ -[01](,| )")
 
 
@@ -44,7 +44,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class RevisionEntry:
-    """An earlier text and how it differs from the one before it."""
+    """A revision, with its difference from the previous one."""
 
     version: int
     source: str
@@ -56,7 +56,7 @@ class RevisionEntry:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPanel:
-    """What a page shows of one working memory."""
+    """A working memory as the page shows it."""
 
     pk: int
     scope: str
@@ -76,7 +76,7 @@ class MemoryPanel:
 def build_panel(
     request: HttpRequest, row: WorkingMemory, budget: RenderBudget, *, text_href: str
 ) -> MemoryPanel:
-    """Return the text and its newest revisions, as this reader may see them."""
+    """Return the text and its newest revisions, masked for the user."""
     mask = access.get_mask(request.user)
     prose, as_json = _render_content(row.content, mask, budget)
     is_short = len(row.content) <= MAX_EDITED_CHARACTERS
@@ -95,7 +95,7 @@ def build_panel(
 
 
 def _render_content(content: str, mask: Mask, budget: RenderBudget) -> tuple[Prose, str]:
-    """Return the text as Markdown, or as indented JSON, as agents with a schema keep it."""
+    """Return the text as Markdown, or as indented JSON if an agent with a schema wrote it."""
     value = parse_document(content)
     if value is None:
         return budget.prose(content, lambda text: mask_document(text, mask)), ""
@@ -137,7 +137,7 @@ def _build_revisions(row: WorkingMemory, mask: Mask, budget: RenderBudget) -> li
 
 
 def _get_newest_revisions(row: WorkingMemory) -> QuerySet[Any]:
-    """Return the revisions with no more of their texts than a comparison takes."""
+    """Return the revisions with only the part of their texts that is compared."""
     beginning = Left("content", MAX_DIFF_CHARACTERS + 1)
     revisions = row.revisions.select_related("author").defer("content")
     return revisions.annotate(beginning=beginning).order_by("-version")[: MAX_REVISIONS + 1]
@@ -161,7 +161,7 @@ def _diff_masked_texts(before: str, after: str) -> list[DiffLine]:
     kinds = {"+": "added", "-": "removed", " ": "same", "@": "skip"}
     shown = [line for line in lines if not line.startswith(("+++", "---"))]
     if shown and _STARTS_AT_FIRST_LINE.match(shown[0]):
-        del shown[0]  # nothing is left out before the beginning
+        del shown[0]  # The difference starts at the first line.
     return [
         DiffLine(kinds[line[0]], "⋯" if line[0] == "@" else escape_bidi_overrides(line[1:]))
         for line in shown
@@ -169,7 +169,7 @@ def _diff_masked_texts(before: str, after: str) -> list[DiffLine]:
 
 
 def build_preview(request: HttpRequest, row: WorkingMemory, *, back: str) -> dict[str, Any]:
-    """What the text would look like, and what it would change; nothing is saved."""
+    """Return the template context of the preview. Nothing is saved."""
     if not access.has_permission(request.user, "edit_transcript"):
         raise PermissionDenied
     text = request.POST.get("content", "").replace("\r\n", "\n")
@@ -191,11 +191,11 @@ def build_preview(request: HttpRequest, row: WorkingMemory, *, back: str) -> dic
 @locking.retry_conflicts
 @routing.atomic
 def save_change(request: HttpRequest, row: WorkingMemory, *, back: str) -> HttpResponseRedirect:
-    """Save an edited text or restore a revision, unless somebody changed it meanwhile."""
+    """Save an edited text or restore a revision, unless another user changed it meanwhile."""
     if not access.has_permission(request.user, "edit_transcript"):
         raise PermissionDenied
     if row.thread_id is not None:
-        locking.lock_threads([row.thread_id])  # Before its working memory, as deleting it does.
+        locking.lock_threads([row.thread_id])  # Threads before working memory: see db.locking.
     row = WorkingMemory.objects.select_for_update().get(pk=row.pk)
     if request.POST.get("version") != str(row.version):
         messages.error(request, _("Somebody else changed the working memory. Nothing was saved."))
@@ -216,7 +216,7 @@ def _get_requested_content(request: HttpRequest, row: WorkingMemory) -> tuple[st
         revision = row.revisions.filter(version=version).first() if version is not None else None
         return (revision.content if revision else None), "restored"
     if not access.has_permission(request.user, "view_personal_data"):
-        # What this person saw was masked: saving it would write the mask over the data.
+        # The form contained masked text. Saving it would replace the data by the mask.
         mask = access.get_mask(request.user)
         if mask_document(row.content, mask) != row.content:
             raise PermissionDenied(_("Masked text cannot be edited."))
@@ -241,7 +241,10 @@ def _save(request: HttpRequest, row: WorkingMemory, content: str, source: str) -
 
 
 def _list_history_threads(row: WorkingMemory) -> list[str]:
-    """The thread whose history tells of it: its own, or the resource's newest."""
+    """Return the id of the thread whose history records the change.
+
+    That is the thread of the working memory, or else the newest thread of its resource.
+    """
     if row.scope == Scope.THREAD:
         return [str(row.thread_id)]
     newest = Thread.objects.filter(resource_id=row.resource_id).order_by("-updated_at", "-pk")
