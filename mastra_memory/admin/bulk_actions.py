@@ -54,7 +54,7 @@ def _show_count(request: HttpRequest, count: int, *, with_link: bool = False) ->
         messages.success(request, text % count)
         return
     address = reverse("admin:mastra_memory_thread_next")
-    link = format_html('<a href="{}">{}</a>', address, gettext("Begin with the first"))
+    link = format_html('<a href="{}">{}</a>', address, gettext("Open the first"))
     messages.success(request, format_html("{} {}", text % count, link))
 
 
@@ -99,7 +99,7 @@ class BulkActions:
         if "chosen" not in request.POST:
             people = [(str(user.pk), user.get_username()) for user in list_reviewers()]
             own_first = sorted(people, key=lambda person: person[0] != str(request.user.pk))
-            choices = [*own_first, ("", gettext("nobody"))]
+            choices = [*own_first, ("", gettext("unassigned"))]
             return self._ask(
                 request,
                 threads,

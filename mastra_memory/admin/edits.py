@@ -32,7 +32,7 @@ def _lock_thread(thread_id: str) -> Thread:
 
 def _check_unchanged(value: Any, was: str) -> None:
     if fingerprint(value) != was:
-        raise StaleData(_("Somebody else changed this meanwhile. Nothing was saved."))
+        raise StaleData(_("Another user changed this while you were editing. Nothing was saved."))
 
 
 @retry_conflicts
@@ -164,7 +164,7 @@ def undo_last_change(thread_id: str, *, by: Any) -> ThreadChange | None:
 def _restore_message(thread: Thread, change: ThreadChange) -> None:
     message = Message.objects.filter(pk=change.message_id, thread=thread).first()
     if message is None:
-        raise StaleData(_("The message was deleted since."))
+        raise StaleData(_("The message was deleted in the meantime."))
     _check_unchanged(message.content, fingerprint(change.after))
     _get_memory(thread.pk).update_messages([{"id": message.pk, "content": change.before}])
 

@@ -27,7 +27,7 @@ def diff_change(
     `names` maps the ids from `collect_assignee_ids` to user names.
     """
     if budget.seconds <= 0 or budget.is_spent:
-        return [DiffLine("same", _("This page holds too much to compare this."))]
+        return [DiffLine("same", _("This page has too much text to show this comparison."))]
     if history.TOO_LONG_PLACEHOLDER in (change.before, change.after):
         return [DiffLine("same", _("Too long to compare."))]
     sides = [_side_as_text(value, mask, names, budget) for value in (change.before, change.after)]
@@ -72,7 +72,7 @@ def _review_field_as_text(name: str, value: Any, names: Mapping[int, str]) -> st
         case "priority":
             label, shown = _("priority"), dict(Review.Priority.choices).get(value, value)
         case "assignee_id":
-            label, shown = _("assignee"), names.get(value, "–") if value else _("nobody")
+            label, shown = _("assignee"), names.get(value, "–") if value else _("unassigned")
         case _:
             label, shown = _("tag"), value
     return f"{label}: {shown}"

@@ -38,7 +38,7 @@ def update_review(request: HttpRequest, thread: Thread) -> str:
         return _("Saved.")
     title = escape_bidi_overrides(access.get_mask(request.user)(thread.title))[:80] or thread.pk
     status = reviews.get_review(thread.pk).get_status_display()
-    return _("“%(title)s” is %(status)s now.") % {"title": title, "status": status}
+    return _("“%(title)s” is now %(status)s.") % {"title": title, "status": status}
 
 
 def _update_review_fields(request: HttpRequest, thread: Thread, **fields: Any) -> int:
@@ -54,14 +54,14 @@ def _update_review_fields(request: HttpRequest, thread: Thread, **fields: Any) -
 def _describe_conflict(thread: Thread) -> str:
     """Return a message with the author of the other change and the current values."""
     review = reviews.get_review(thread.pk)
-    told = _(
-        "This review was changed by %(name)s meanwhile. Nothing of yours was saved. It is now: "
-        "%(status)s, %(assignee)s, priority %(priority)s."
+    message = _(
+        "%(name)s changed this review while you were editing, so your change was not saved. "
+        "It is now: %(status)s, %(assignee)s, priority %(priority)s."
     )
-    return told % {
-        "name": review.changed_by or _("somebody else"),
+    return message % {
+        "name": review.changed_by or _("Another user"),
         "status": review.get_status_display(),
-        "assignee": review.assignee or _("nobody"),
+        "assignee": review.assignee or _("unassigned"),
         "priority": review.get_priority_display(),
     }
 
@@ -69,10 +69,10 @@ def _describe_conflict(thread: Thread) -> str:
 def describe_empty_queue(*, free: bool) -> SafeString:
     """Return the message for an empty queue, with a link to unassigned conversations."""
     if free:
-        return format_html("{}", _("Every conversation is somebody's, or settled."))
+        return format_html("{}", _("All conversations are assigned or resolved."))
     address = reverse("admin:mastra_memory_thread_next") + "?free=1"
     link = format_html('<a href="{}">{}</a>', address, _("Next unassigned"))
-    return format_html("{} {}", _("Nothing is left in your queue."), link)
+    return format_html("{} {}", _("Your queue is empty."), link)
 
 
 def _find_assignee_id(value: str) -> Any:
@@ -81,7 +81,7 @@ def _find_assignee_id(value: str) -> Any:
     pk = read_integer(value)
     person = list_reviewers().filter(pk=pk).first() if pk is not None else None
     if person is None:
-        raise InvalidInput(_("This person cannot review."))
+        raise InvalidInput(_("This user may not review conversations."))
     return person.pk
 
 
@@ -90,7 +90,7 @@ def assign_to_self(request: HttpRequest, thread: Thread) -> str:
     _update_review_fields(
         request, thread, assignee_id=request.user.pk, status=Review.Status.IN_REVIEW
     )
-    return _("This conversation is yours now.")
+    return _("Assigned to you.")
 
 
 def add_tag(request: HttpRequest, thread: Thread) -> str:
@@ -141,13 +141,13 @@ def delete_messages(request: HttpRequest, thread: Thread) -> str:
 def transfer_thread(request: HttpRequest, thread: Thread) -> str:
     """Move the thread to another resource."""
     edits.transfer_thread(thread, request.POST.get("resource", ""), by=request.user)
-    return _("The conversation belongs to another resource now.")
+    return _("The conversation was moved to another resource.")
 
 
 def undo_last_change(request: HttpRequest, thread: Thread) -> str:
     """Undo the last edit of the thread."""
     change = edits.undo_last_change(thread.pk, by=request.user)
-    return _("The last edit was taken back.") if change else _("There is nothing to take back.")
+    return _("The last edit was undone.") if change else _("There is nothing to undo.")
 
 
 def clone_thread(request: HttpRequest, thread: Thread) -> str:
@@ -160,7 +160,7 @@ def clone_thread(request: HttpRequest, thread: Thread) -> str:
             raise InvalidInput(_("The message is not part of this conversation any more."))
     copy_id = edits.clone_thread(thread, by=request.user, up_to=message)
     request.go_to_thread = copy_id  # type: ignore[attr-defined]
-    return _("This is the copy.")
+    return _("Conversation copied. You are viewing the copy.")
 
 
 ACTIONS: dict[str, tuple[str, ReviewAction]] = {

@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from mastra_memory.admin import access, charts
 from mastra_memory.admin.timeline import format_duration
@@ -51,8 +52,12 @@ def _format_day(day: Any) -> str:
 
 
 def _format_score(average: float, agreement: float | None, scores: int) -> str:
-    told = _("%(average)d %% of the best, %(scores)d scores")
-    shown = told % {"average": round(average * 100), "scores": scores}
+    text = ngettext(
+        "%(average)d %% of the maximum, %(scores)d score",
+        "%(average)d %% of the maximum, %(scores)d scores",
+        scores,
+    )
+    shown = text % {"average": round(average * 100), "scores": scores}
     if agreement is not None:
         shown += ", " + _("agreement %d %%") % round(agreement * 100)
     return shown

@@ -23,7 +23,7 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Review, Tag, Thread
 from mastra_memory.review.filters import ThreadFilters, filter_threads
 
-YES_NO = [("", _("either")), ("yes", _("yes")), ("no", _("no"))]
+YES_NO = [("", _("any")), ("yes", _("yes")), ("no", _("no"))]
 PERIODS = [
     ("", _("any time")),
     ("today", _("today")),
@@ -33,7 +33,7 @@ PERIODS = [
     ("last_month", _("last month")),
 ]
 """Relative to the current day, so that saved views stay correct."""
-ORIGINS = [("", _("either")), ("clone", _("clones")), ("original", _("originals"))]
+ORIGINS = [("", _("any")), ("clone", _("clones")), ("original", _("originals"))]
 
 
 def list_reviewers() -> QuerySet[Any]:
@@ -70,14 +70,14 @@ class FilterForm(forms.Form):
         label=_("Priority"), required=False, choices=[("", _("any")), *Review.Priority.choices]
     )
     active = forms.ChoiceField(label=_("Last activity"), required=False, choices=PERIODS)
-    active_from = DayField(label=_("Active from"), required=False)
-    active_to = DayField(label=_("Active to"), required=False)
+    active_from = DayField(label=_("Last activity from"), required=False)
+    active_to = DayField(label=_("Last activity until"), required=False)
     created_from = DayField(label=_("Created from"), required=False)
     created_to = DayField(label=_("Created to"), required=False)
     notes = forms.ChoiceField(label=_("Has notes"), required=False, choices=YES_NO)
     tool_errors = forms.ChoiceField(label=_("Has tool errors"), required=False, choices=YES_NO)
     memory = forms.ChoiceField(label=_("Has working memory"), required=False, choices=YES_NO)
-    origin = forms.ChoiceField(label=_("Clone or original"), required=False, choices=ORIGINS)
+    origin = forms.ChoiceField(label=_("Clones"), required=False, choices=ORIGINS)
     min_messages = forms.IntegerField(
         label=_("At least … messages"), required=False, min_value=0, max_value=1_000_000
     )
@@ -94,7 +94,7 @@ class FilterForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
         people = [(str(user.pk), user.get_username()) for user in list_reviewers()]
-        self._choose("assignee", [("me", _("me")), ("none", _("nobody")), *people])
+        self._choose("assignee", [("me", _("me")), ("none", _("unassigned")), *people])
         self._choose("tag", [(tag.name, tag.name) for tag in Tag.objects.all()])
         for field in self.fields.values():
             if isinstance(field, forms.DateField):
@@ -111,7 +111,7 @@ class FilterForm(forms.Form):
             if not pair.strip():
                 continue
             if not equals or not key.strip():
-                raise forms.ValidationError(_("Write key=value."))
+                raise forms.ValidationError(_("Use the format key=value."))
             wanted[key.strip()] = _parse_json_or_text(value.strip())
         return wanted
 

@@ -210,7 +210,7 @@ class ThreadPages(MemoryAdmin):
             refused.status_code = 403
             return refused
         if isinstance(outcome, str):
-            messages.success(request, _("Saved. You can take this back under History."))
+            messages.success(request, _("Saved. You can undo this under History."))
             return HttpResponseRedirect(conversation.conversation_url(thread.pk, at=outcome))
         return self._page(request, thread, "edit", crumb=outcome["heading"], **outcome)
 

@@ -149,7 +149,7 @@ def diff_texts(before: str, after: str, mask: Mask, budget: RenderBudget) -> lis
     if is_long or before.count("\n") + after.count("\n") > MAX_DIFF_LINES:
         return [DiffLine("same", _("Too long to compare."))]
     if budget.seconds <= 0 or not budget.take_block():
-        return [DiffLine("same", _("This page holds too much to compare this."))]
+        return [DiffLine("same", _("This page has too much text to show this comparison."))]
     with budget.measure():
         lines = _diff_masked_texts(mask(before), mask(after))
     budget.characters -= sum(len(line.text) for line in lines)
@@ -198,11 +198,14 @@ def save_change(request: HttpRequest, row: WorkingMemory, *, back: str) -> HttpR
         locking.lock_threads([row.thread_id])  # Threads before working memory: see db.locking.
     row = WorkingMemory.objects.select_for_update().get(pk=row.pk)
     if request.POST.get("version") != str(row.version):
-        messages.error(request, _("Somebody else changed the working memory. Nothing was saved."))
+        messages.error(
+            request,
+            _("Another user changed the working memory while you were editing. Nothing was saved."),
+        )
         return HttpResponseRedirect(back)
     content, source = _get_requested_content(request, row)
     if content is None:
-        messages.error(request, _("There is no such revision."))
+        messages.error(request, _("This revision does not exist."))
         return HttpResponseRedirect(back)
     if content != row.content:
         _save(request, row, content, source)

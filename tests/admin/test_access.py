@@ -207,7 +207,7 @@ class TestHook:
     def test_team__counts_only_what_is_visible(self, admin: Client) -> None:
         a_talk("bob")
         Review.objects.create(thread_id="secret", status="resolved")
-        assert "0 conversations begun" in text_of(admin.get(f"{LIST}team/"))
+        assert "0 conversations started" in text_of(admin.get(f"{LIST}team/"))
 
     @pytest.mark.parametrize("model", [Tag, Criterion])
     def test_delete__names_no_related_thread(self, admin: Client, model: Any) -> None:

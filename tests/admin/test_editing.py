@@ -45,9 +45,9 @@ def test_title__is_changed_logged_and_taken_back(admin: Client) -> None:
     edit(admin, thread.id, "title", "  New   title ")
     assert Thread.objects.get().title == "New title"
     assert LogEntry.objects.get().change_message == 'title: was "Old", is "New title"'
-    assert "taken back" in undo(admin, thread.id)
+    assert "undone" in undo(admin, thread.id)
     assert Thread.objects.get().title == "Old"
-    assert "nothing to take back" in undo(admin, thread.id)
+    assert "nothing to undo" in undo(admin, thread.id)
 
 
 def test_title__of_somebody_faster_stays(admin: Client) -> None:
@@ -57,7 +57,7 @@ def test_title__of_somebody_faster_stays(admin: Client) -> None:
     edit(admin, thread.id, "title", "Theirs")
     page = admin.post(address, {"was": was, "text": "Mine"})
     assert Thread.objects.get().title == "Theirs"
-    assert "Somebody else changed this" in text_of(page) and b'value="Mine"' in page.content
+    assert "Another user changed this" in text_of(page) and b'value="Mine"' in page.content
     assert b"Theirs" in page.content
     admin.post(address, {"was": was_of_page(page), "text": "Mine"})
     assert Thread.objects.get().title == "Mine"
@@ -121,14 +121,14 @@ def test_message__of_somebody_faster_stays(admin: Client) -> None:
     save([a_message(thread, "m1", text="streamed on")])
     page = admin.post(address, {"was": was, "text": "mine"})
     assert Message.objects.get().text == "streamed on"
-    assert "Somebody else changed this" in text_of(page)
+    assert "Another user changed this" in text_of(page)
 
 
 def test_undo__of_what_was_changed_since_is_refused(admin: Client) -> None:
     thread = make_thread(title="Old")
     edit(admin, thread.id, "title", "New")
     Thread.objects.update(title="Newer")
-    assert "Somebody else changed this" in undo(admin, thread.id)
+    assert "Another user changed this" in undo(admin, thread.id)
     assert Thread.objects.get().title == "Newer"
 
 

@@ -42,7 +42,7 @@ def test_retry__begins_again(admin: Client) -> None:
     chosen = list(EmbeddingRequest.objects.values_list("pk", flat=True))
     body = {"action": "retry", "_selected_action": chosen}
     page = admin.post(LIST, body, follow=True).content.decode()
-    assert "1 message is tried again." in page
+    assert "1 message will be retried." in page
     assert not EmbeddingRequest.objects.failed().exists()
     assert EmbeddingRequest.objects.get(message="m2").attempts == 0
 

@@ -111,7 +111,7 @@ def test_edit__what_is_masked_says_why_it_cannot_be_edited(sign_in: SignIn) -> N
     client = sign_in("ed", "view_thread", "edit_transcript")
     refused = client.get(f"{LIST}{a_talk()}/edit/title/")
     assert refused.status_code == 403
-    assert "holds personal data that is masked for you" in text_of(refused)
+    assert "contains personal data that is masked for you" in text_of(refused)
     assert not leaks_of(refused)
 
 

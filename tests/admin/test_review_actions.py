@@ -35,8 +35,8 @@ def test_review__an_outdated_form_changes_nothing(reviewer: Client, admin: Clien
     do(admin, thread.id, "review", version="0", status="resolved")
     response = do(reviewer, thread.id, "review", version="0", status="waiting")
     page = text_of(response)
-    assert "This review was changed by root meanwhile. Nothing of yours was saved." in page
-    assert "It is now: resolved, nobody, priority normal." in page
+    assert "Root changed this review while you were editing, so your change was not saved." in page
+    assert "It is now: resolved, unassigned, priority normal." in page
     assert Review.objects.get().status == "resolved"
 
 
@@ -44,7 +44,7 @@ def test_review__the_page_tells_that_others_changed_it(reviewer: Client, admin: 
     thread = make_thread()
     do(admin, thread.id, "review", version="0", status="resolved")
     here = reviewer.get(f"{LIST}{thread.id}/here/?version=0")
-    assert "root has changed the review" in text_of(here)
+    assert "root changed the review" in text_of(here)
     assert "changed" not in text_of(reviewer.get(f"{LIST}{thread.id}/here/?version=1"))
 
 
@@ -71,7 +71,7 @@ def test_next__goes_through_the_queue_by_priority(reviewer: Client) -> None:
     response = do(reviewer, high.id, "review", status="resolved", then="next")
     assert response.redirect_chain[-1][0] == page_of(low.id)
     response = do(reviewer, low.id, "review", status="resolved", then="next")
-    assert "Nothing is left in your queue" in text_of(response)
+    assert "Your queue is empty" in text_of(response)
 
 
 def test_next__unassigned_skips_what_is_somebody_s(reviewer: Client, admin: Client) -> None:
@@ -111,7 +111,7 @@ def test_scores__are_averaged_and_compared(reviewer: Client, admin: Client) -> N
     page = text_of(response)
     assert "ana: 5, root: 3 · agreement 50 %" in page and "ana: warm" in page
     team = text_of(admin.get(f"{LIST}team/"))
-    assert "75 % of the best, 2 scores, agreement 50 %" in team
+    assert "75 % of the maximum, 2 scores, agreement 50 %" in team
     do(admin, thread.id, "score", **{f"score-{number.pk}": "99"})
     assert Score.objects.get(author=user_of(admin)).answer == "3"
     do(admin, thread.id, "score", **{f"score-{number.pk}": ""})
@@ -174,7 +174,7 @@ def test_take__from_somebody_faster_is_refused(reviewer: Client, admin: Client) 
     thread = make_thread()
     do(admin, thread.id, "take", version="0")
     page = text_of(do(reviewer, thread.id, "take", version="0"))
-    assert "changed by root meanwhile" in page and "in review, root" in page
+    assert "Root changed this review" in page and "in review, root" in page
     assert Review.objects.get().assignee == user_of(admin)
 
 
@@ -197,9 +197,9 @@ def test_saving__says_so_and_what_became_of_the_one_before(reviewer: Client) -> 
     first, second = make_thread(title="Call anna@example.com"), make_thread(title="Second")
     for thread in (first, second):
         page = text_of(do(reviewer, thread.id, "take", version="0"))
-        assert "This conversation is yours now." in page
+        assert "Assigned to you." in page
     response = do(reviewer, first.id, "review", status="resolved", version="1", then="next")
-    assert "“Call [email]” is resolved now." in text_of(response)
+    assert "“Call [email]” is now resolved." in text_of(response)
     assert "Saved." in text_of(do(reviewer, second.id, "review", status="waiting", version="1"))
 
 
@@ -209,15 +209,13 @@ def test_history__says_in_words_what_was_changed(reviewer: Client, admin: Client
     do(reviewer, thread.id, "tag", tag="late")
     page = text_of(reviewer.get(page_of(thread.id)))
     assert "- status: new" in page and "+ status: flagged" in page
-    assert "- assignee: nobody" in page and "+ assignee: ana" in page
+    assert "- assignee: unassigned" in page and "+ assignee: ana" in page
     assert "+ tag: late" in page
 
 
 def test_bulk__assigning_to_oneself_leads_to_the_first(reviewer: Client) -> None:
     ids = [make_thread().id for _ in range(2)]
-    assert "2 conversations were changed. Begin with the first" in bulk(
-        reviewer, "assign_to_me", ids
-    )
+    assert "2 conversations were changed. Open the first" in bulk(reviewer, "assign_to_me", ids)
 
 
 def test_bulk__asks_with_how_many_and_which(reviewer: Client) -> None:

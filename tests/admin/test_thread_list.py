@@ -103,7 +103,7 @@ def test_filter__assignee_me_and_nobody(reviewer: Client, admin: Client) -> None
     ("query", "told"),
     [
         ({"active_from": "yesterday"}, "Enter a valid date"),
-        ({"metadata": "plan"}, "Write key=value"),
+        ({"metadata": "plan"}, "Use the format key=value"),
         ({"min_messages": "-1"}, "greater than or equal to 0"),
         ({"status": "vanished"}, "not one of the available choices"),
     ],
@@ -268,7 +268,7 @@ def test_chips__name_each_filter_and_the_list_without_it(reviewer: Client) -> No
     page = reviewer.get(LIST, query).content.decode()
     assert "Status new ×" in text_of(reviewer.get(LIST, query)) and "Filters (2)" in page
     assert 'href="?tool_errors=no&amp;q=x"' in page
-    assert 'href="?all=1" aria-label="Without the filter Status"' in (
+    assert 'href="?all=1" aria-label="Remove the filter Status"' in (
         reviewer.get(LIST, {"status": "new"}).content.decode()
     )
 
@@ -284,7 +284,7 @@ def test_search__by_words_offers_the_search_by_meaning(reviewer: Client) -> None
         page = reviewer.get(LIST, {"q": words, "status": "new", "p": "1"}).content.decode()
         assert f'href="?q={words}&amp;status=new&amp;by=meaning"' in page
     page = text_of(reviewer.get(LIST, {"q": "umbrella", "by": "meaning"}))
-    assert "Search by meaning" not in page and "nearest in meaning come first" in page
+    assert "Search by meaning" not in page and "most similar conversations come first" in page
 
 
 def test_preview__leaves_out_signs_of_markdown(reviewer: Client) -> None:

@@ -143,7 +143,7 @@ def test_screenshots(sign_in: SignIn, kind: str) -> None:
             continue
         _take(lena, name, kind)
     lena.open_thread(TENT)
-    lena.page.get_by_role("button", name="Keyboard keys").click()
+    lena.page.get_by_role("button", name="Keyboard shortcuts").click()
     _take(lena, "keys", kind)
     lena.open(f"{LIST}?all=1")
     lena.page.locator("#action-toggle").check() if kind != "narrow" else lena.page.locator(

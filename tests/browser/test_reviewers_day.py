@@ -60,7 +60,7 @@ def test_day__from_finding_to_the_next(sign_in: SignIn, talks: list[str]) -> Non
     expect(page.get_by_text("My tent pole broke.").first).to_be_visible()
     expect(page.locator(".mm-edited")).to_be_visible()
     page.locator("#mm-history > summary").click()
-    page.get_by_role("button", name="Take back the last edit").click()
+    page.get_by_role("button", name="Undo the last edit").click()
     expect(page.locator("strong", has_text="the photo")).to_be_visible()
     assert Message.objects.get(pk="tent-0").text == "My tent pole split, see **the photo**."
 
@@ -162,10 +162,10 @@ def test_presence__two_people_see_each_other(sign_in: SignIn, talks: list[str]) 
     expect(ben.page.get_by_text("ana is looking at this conversation too")).to_be_visible()
     ana.page.get_by_label("Status").select_option("resolved")
     ana.page.get_by_role("button", name="Save", exact=True).first.click()
-    expect(ben.page.get_by_text("ana has changed the review")).to_be_visible(timeout=20_000)
+    expect(ben.page.get_by_text("ana changed the review")).to_be_visible(timeout=20_000)
     ben.page.get_by_label("Status").select_option("flagged")
     ben.page.get_by_role("button", name="Save", exact=True).first.click()
-    expect(ben.page.get_by_text("Nothing of yours was saved")).to_be_visible()
+    expect(ben.page.get_by_text("your change was not saved")).to_be_visible()
     assert Review.objects.get(pk="tent").status == "resolved"
 
 
@@ -200,7 +200,7 @@ def test_review__saving_keeps_the_place_one_reads_at(sign_in: SignIn, talks: lis
     reviews.update_reviews(["long"], by=ana.user, status="flagged")
     ana.page.get_by_label("Status").select_option("resolved")
     ana.page.get_by_role("button", name="Save", exact=True).first.click()
-    expect(ana.page.get_by_text("Nothing of yours was saved")).to_be_visible()
+    expect(ana.page.get_by_text("your change was not saved")).to_be_visible()
     expect(ana.page.locator("#mm-head .mm-status")).to_have_text("flagged")
     assert ana.faults == []
 
@@ -270,7 +270,7 @@ def test_list__by_keys(sign_in: SignIn, talks: list[str]) -> None:
     page.keyboard.type("Assign to me")
     page.get_by_role("button", name="Go").press("Enter")
     expect(page.get_by_text("2 conversations were changed")).to_be_visible()
-    page.get_by_role("link", name="Begin with the first").press("Enter")
+    page.get_by_role("link", name="Open the first").press("Enter")
     expect(page.locator("#content article").first).to_be_visible()
     assert Review.objects.filter(assignee=ana.user).count() == 2
     assert ana.faults == []
@@ -286,7 +286,7 @@ def test_list__an_address_says_only_what_was_asked_for(sign_in: SignIn, talks: l
     page.get_by_role("button", name="Apply").click()
     expect(page.get_by_label("Filters in use")).to_contain_text("Last activity today")
     assert page.url.endswith("?active=today&tool_errors=yes")
-    page.get_by_role("link", name="Without the filter Has tool errors").click()
+    page.get_by_role("link", name="Remove the filter Has tool errors").click()
     assert page.url.endswith("?active=today")
     page.locator("summary", has_text="Filters").click()
     page.get_by_label("Last activity", exact=True).select_option("")
