@@ -91,7 +91,7 @@ def test_export__survives_its_worker_and_is_its_owner_s_alone(tmp_path: Path) ->
         with worker(env) as first:
             fields = {"action": "export", "select_across": "1", "chosen": "markdown"}
             status, page = owner.post(f"{LIST}?all=1", _selected_action="big", **fields)
-            assert status == 200 and "The export is being made" in page
+            assert status == 200 and "The export has started" in page
             job = ExportJob.objects.get()
             wait_until(lambda: halfway(owner))
             os.killpg(first.pid, signal.SIGKILL)

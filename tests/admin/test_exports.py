@@ -133,7 +133,7 @@ def test_download__of_a_conversation_that_was_deleted_is_refused(admin: Client) 
     job = ExportJob.objects.get()
     admin.post(f"{LIST}{gone}/delete/", {"post": "yes"})
     page = text_of(admin.get(f"{LIST}exports/{job.pk}/", follow=True))
-    assert "A conversation in it was deleted since" in page
+    assert "A conversation of this export was deleted" in page
     assert not ExportJob.objects.exists()
 
 
