@@ -1,4 +1,4 @@
-"""Copy a thread, and find what was copied from what."""
+"""Copy threads, and find the sources and clones of a thread."""
 
 import copy
 import time
@@ -14,12 +14,13 @@ from mastra_memory.models import Scope, Thread
 from mastra_memory.models.fields import new_id
 from mastra_memory.observational import generations
 from mastra_memory.options import WorkingMemoryOptions
+from mastra_memory.threads import queries
 from mastra_memory.types import CloneResult, MessageSelection, StoredMessage, StoredThread
 
 MAX_BUFFERED_MESSAGES = 500
-"""Beyond so many messages the copies are read in batches."""
+"""Copies of more messages than this are read in batches."""
 
-_NOT_COPIED = ("clone", "workingMemory", "memoryTokenLimiter")
+_KEYS_NOT_COPIED = ("clone", "workingMemory", "memoryTokenLimiter")
 
 
 def clone_thread(
@@ -34,16 +35,28 @@ def clone_thread(
     with_messages: bool = True,
     shape: Callable[[StoredMessage], Any] | None = None,
 ) -> CloneResult:
-    """Copy the thread with its messages, working memory and observations, in one transaction.
+    """Copy a thread with its messages, working memory and observations, in one transaction.
 
-    Messages get new ids and keep content, order and times. Their content passes through Python
-    only when `with_messages` asks for it; `shape` is what the result holds in place of each, made
-    as it is read, so that nothing is held twice. Saves into the source wait meanwhile.
-    Raises `ThreadNotFound` for the source, and `Conflict` when `clone_id` is taken.
+    Messages get new ids and keep content, order and times. Saves into the source wait meanwhile.
+
+    Args:
+        source_id: The thread to copy.
+        clone_id: The id of the copy; None means a new UUID.
+        resource_id: The owner of the copy; None means that of the source.
+        title: Its title; empty means "Clone of ..." with the title of the source.
+        metadata: Overrides keys of the source's metadata.
+        selection: Which messages are copied; None means all.
+        memory: The options of working memory; None copies none.
+        with_messages: Return the copies. Only then their content passes through Python.
+        shape: Converts each copy as it is read, so that large clones are not in memory twice.
+
+    Raises:
+        ThreadNotFound: The source does not exist.
+        Conflict: `clone_id` is taken.
     """
     clone_id = check_id(clone_id, "newThreadId") if clone_id else new_id()
     with routing.atomic():
-        source = _locked_source(source_id)
+        source = _lock_source(source_id)
         owner = check_id(resource_id, "resourceId") if resource_id else source.resource_id
         _insert_thread(source, clone_id, owner, title)
         id_map, messages = {}, []
@@ -52,7 +65,7 @@ def clone_thread(
             if with_messages:
                 message = StoredMessage(new, clone_id, owner, *rest)
                 messages.append(shape(message) if shape else message)
-        stored = _describe(source, clone_id, metadata, id_map)
+        stored = _write_metadata(source, clone_id, metadata, id_map)
         _copy_working_memory(source, clone_id, owner, memory)
         generations.clone_head(
             source_id=source.id,
@@ -66,26 +79,25 @@ def clone_thread(
     return CloneResult(stored, id_map, messages)
 
 
-def _locked_source(source_id: str) -> StoredThread:
-    """The source, held so that no save gets between the statements of the copy."""
-    found = sql.fetch_one(
+def _lock_source(source_id: str) -> StoredThread:
+    """Return the source, locked so that no save gets between the statements of the copy."""
+    row = sql.fetch_one(
         f"""SELECT {threads.THREAD_COLUMNS} FROM mastra_memory_thread t
         WHERE t.id = %s FOR SHARE""",
         [json_text.clean_text(source_id)],
     )
-    if found is None:
-        raise ThreadNotFound(f"Source thread with id {source_id} not found")
-    return StoredThread(*found)
+    if row is None:
+        raise ThreadNotFound(f"Source thread with id {source_id} not row")
+    return StoredThread(*row)
 
 
 def _insert_thread(source: StoredThread, clone_id: str, resource_id: str, title: str) -> None:
     title = limits.check_title(title) or (f"Clone of {source.title}" if source.title else "")
-    made = sql.execute(
-        """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, clone_source_id)
-        VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING""",
+    inserted = sql.execute(
+        queries.INSERT_CLONE,
         [clone_id, resource_id, title, Thread.TitleSource.MANUAL if title else "", source.id],
     )
-    if not made:
+    if not inserted:
         raise Conflict(f"Thread with id {clone_id} already exists")
 
 
@@ -96,71 +108,33 @@ def _copy_messages(
     selection: MessageSelection | None,
     with_messages: bool,
 ) -> Iterator[sql.SqlRow]:
-    """Old id, new id, and with the messages what else a `StoredMessage` needs, in order.
+    """Copy messages and vectors; yield old id, new id and the other columns, in order.
 
-    Two passes over the source in the order of its index: neither sorts nor keeps what it reads.
-    Sequences are the source's, which tell the same order as the clone's own.
+    The source is read twice in the order of its index, so that the database neither sorts nor
+    buffers it. The sequences are those of the source, which give the same order.
     """
-    chosen = _selected(source_id, selection or MessageSelection())
-    new_id, seed = _new_id_of("m.id"), [clone_id, _moment_prefix()]
+    source = _select_messages(source_id, selection or MessageSelection())
+    seed = [clone_id, _build_id_prefix()]
     count = sql.execute(
-        f"""INSERT INTO mastra_memory_message (id, thread_id, resource_id, role, type, signal,
-            content, text, search, created_at, edited_at)
-        SELECT {new_id}, %s, %s, m.role, m.type, m.signal, m.content, m.text, m.search,
-            m.created_at, m.edited_at
-        FROM {chosen} ORDER BY m.created_at, m.sequence""",
-        [*seed, clone_id, resource_id, *chosen.params],
+        queries.copy_messages(source), [*seed, clone_id, resource_id, *source.params]
     )
-    _copy_vectors(source_id, seed)
-    created = sql.format_time("m.created_at")
-    bodies = f", m.role, m.type, m.content::text, {created}, m.sequence, m.signal"
-    read = f"""SELECT m.id, {new_id}{bodies if with_messages else ""}
-        FROM {chosen} ORDER BY m.created_at, m.sequence"""
+    sql.execute(queries.COPY_VECTORS, [*seed, source_id, *seed, source_id])
+    read = queries.read_copies(source, with_messages=with_messages)
     if count <= MAX_BUFFERED_MESSAGES:
-        yield from sql.fetch_all(read, [*seed, *chosen.params])
+        yield from sql.fetch_all(read, [*seed, *source.params])
         return
-    with sql.stream(read, [*seed, *chosen.params]) as rows:
+    with sql.stream(read, [*seed, *source.params]) as rows:
         yield from rows
 
 
-def _copy_vectors(source_id: str, seed: Sequence[str]) -> None:
-    """Give the copies the vectors of their originals, and ask for those that are still missing."""
-    sql.execute(
-        f"""WITH asked AS (
-            INSERT INTO mastra_memory_embeddingrequest
-                (message_id, thread_id, resource_id, model)
-            SELECT c.id, c.thread_id, c.resource_id, r.model
-            FROM mastra_memory_embeddingrequest r
-            JOIN mastra_memory_message c ON c.id = {_new_id_of("r.message_id")}
-            WHERE r.thread_id = %s)
-        INSERT INTO mastra_memory_messageembedding (message_id, thread_id, resource_id, model,
-            dimensions, passage, text_hash, embedding)
-        SELECT c.id, c.thread_id, c.resource_id, e.model, e.dimensions, e.passage, e.text_hash,
-            e.embedding
-        FROM mastra_memory_messageembedding e
-        JOIN mastra_memory_message c ON c.id = {_new_id_of("e.message_id")}
-        WHERE e.thread_id = %s""",
-        [*seed, source_id, *seed, source_id],
-    )
-
-
-def _new_id_of(column: str) -> str:
-    """SQL of a copy's id: a UUID of version 8 (RFC 9562), made of the moment and of both old ids.
-
-    Ids of one clone lie side by side in the index, and can be told again without being kept.
-    """
-    hashed = f"md5(%s || '/' || {column})::uuid::text"
-    return f"overlay(overlay({hashed} PLACING %s FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)"
-
-
-def _moment_prefix() -> str:
-    """The first 15 characters of such an id: milliseconds in hexadecimal, and the version."""
+def _build_id_prefix() -> str:
+    """Return the first 15 characters of the copies' ids: the time in milliseconds, the version."""
     moment = f"{time.time_ns() // 1_000_000:012x}"
     return f"{moment[:8]}-{moment[8:]}-8"
 
 
-class _Chosen(sql.Where):
-    """The chosen messages of a source, as the `m` of a FROM clause."""
+class _SelectedMessages(sql.Where):
+    """The selected messages of a source, as the item `m` of a FROM clause."""
 
     limit: int | None = None
 
@@ -172,46 +146,49 @@ class _Chosen(sql.Where):
             ORDER BY m.created_at DESC, m.sequence DESC LIMIT {self.limit}) m"""
 
 
-def _selected(source_id: str, selection: MessageSelection) -> _Chosen:
-    chosen = _Chosen()
-    chosen.add("m.thread_id = %s", source_id)
+def _select_messages(source_id: str, selection: MessageSelection) -> _SelectedMessages:
+    selected = _SelectedMessages()
+    selected.add("m.thread_id = %s", source_id)
     if selection.message_ids:
         limit = conf.app_settings().MAX_IDS
         limits.check_count(selection.message_ids, limit, "messageIds")
-        ids = [json_text.clean_text(known) for known in selection.message_ids]
-        chosen.add("m.id = ANY(%s)", ids)
+        ids = [json_text.clean_text(message_id) for message_id in selection.message_ids]
+        selected.add("m.id = ANY(%s)", ids)
     if selection.start is not None:
-        chosen.add("m.created_at >= %s", selection.start)
+        selected.add("m.created_at >= %s", selection.start)
     if selection.end is not None:
-        chosen.add("m.created_at <= %s", selection.end)
+        selected.add("m.created_at <= %s", selection.end)
     if selection.limit and selection.limit > 0:
-        chosen.limit = min(int(selection.limit), 2**53)
-    return chosen
+        selected.limit = min(int(selection.limit), 2**53)
+    return selected
 
 
-def _describe(
+def _write_metadata(
     source: StoredThread,
     clone_id: str,
     metadata: Mapping[str, Any] | None,
     id_map: Mapping[str, str],
 ) -> StoredThread:
-    """Write the clone's metadata: the source's, the caller's over it, and where it comes from."""
-    inherited = {k: v for k, v in (source.metadata or {}).items() if k not in _NOT_COPIED}
+    """Write the metadata of the clone: the source's, the caller's, and the origin."""
+    inherited = {k: v for k, v in (source.metadata or {}).items() if k not in _KEYS_NOT_COPIED}
     origin = {"sourceThreadId": source.id, "clonedAt": times.format_time(times.now())}
     if id_map:
         origin["lastMessageId"] = next(reversed(list(id_map)))
-    whole = {**_with_mapped_cursor(inherited, id_map), **(metadata or {}), "clone": origin}
-    found = sql.fetch_one(
+    complete = {**_with_mapped_cursor(inherited, id_map), **(metadata or {}), "clone": origin}
+    row = sql.fetch_one(
         f"""UPDATE mastra_memory_thread t SET metadata = %s::jsonb WHERE t.id = %s
         RETURNING {threads.THREAD_COLUMNS}""",
-        [json_text.dumps(whole), clone_id],
+        [json_text.dumps(complete), clone_id],
     )
-    assert found is not None
-    return StoredThread(*found)
+    assert row is not None
+    return StoredThread(*row)
 
 
 def _with_mapped_cursor(metadata: dict[str, Any], id_map: Mapping[str, str]) -> dict[str, Any]:
-    """The metadata with observational memory's cursor naming the clone's message, or without it."""
+    """Return the metadata with the cursor of observational memory pointing to the copied message.
+
+    The cursor is removed if its message was not copied.
+    """
     mastra = metadata.get("mastra")
     state = mastra.get("om") if isinstance(mastra, dict) else None
     cursor = state.get("lastObservedMessageCursor") if isinstance(state, dict) else None
@@ -228,7 +205,7 @@ def _with_mapped_cursor(metadata: dict[str, Any], id_map: Mapping[str, str]) -> 
 def _copy_working_memory(
     source: StoredThread, clone_id: str, resource_id: str, memory: WorkingMemoryOptions | None
 ) -> None:
-    """Thread scope: always. Resource scope: over the target's, which stays as a revision."""
+    """Copy working memory of the thread, or of the resource if the clone belongs to another one."""
     if memory is None or not memory.enabled:
         return
     if memory.scope == Scope.THREAD:
@@ -242,38 +219,41 @@ def _copy_working_memory(
 
 
 def get_clone_metadata(thread: StoredThread | None) -> dict[str, Any] | None:
-    """What the metadata says about the thread's origin; None when it is no clone."""
+    """Return the metadata about the origin of a clone, or None for another thread."""
     origin = ((thread.metadata if thread else None) or {}).get("clone")
-    named = origin.get("sourceThreadId") if isinstance(origin, dict) else None
-    return origin if isinstance(named, str) else None
+    source_id = origin.get("sourceThreadId") if isinstance(origin, dict) else None
+    return origin if isinstance(source_id, str) else None
 
 
 def find_source(thread_id: str) -> StoredThread | None:
-    """The thread that this one was copied from, None when there is none any more."""
+    """Return the thread from which this one was copied, or None if it does not exist."""
     origin = get_clone_metadata(threads.find_thread(thread_id))
     return threads.find_thread(origin["sourceThreadId"]) if origin else None
 
 
 def list_clones(source_id: str, *, resource_id: str | None = None) -> Sequence[StoredThread]:
-    """Direct clones within one resource, newest first; by default within the source's."""
+    """Return the direct clones in a resource, by default that of the source, newest first."""
     if resource_id is None:
         source = threads.find_thread(source_id)
         if source is None:
             return []
         resource_id = source.resource_id
     clones = Thread.objects.clones_of(json_text.clean_text(source_id))
-    found = threads.list_threads(resource_id=resource_id, within=clones, per_page=False)
-    return found.threads
+    page = threads.list_threads(resource_id=resource_id, within=clones, per_page=False)
+    return page.threads
 
 
 def list_clone_history(thread_id: str) -> list[StoredThread]:
-    """The thread's ancestors, oldest first, and itself; cut where a source is gone."""
-    line: list[StoredThread] = []
+    """Return the sources of a clone, oldest first, and the clone itself.
+
+    The list starts after the last source that was deleted.
+    """
+    history: list[StoredThread] = []
     seen: set[str] = set()
     thread = threads.find_thread(thread_id)
     while thread is not None and thread.id not in seen:
         seen.add(thread.id)
-        line.append(thread)
+        history.append(thread)
         origin = get_clone_metadata(thread)
         thread = threads.find_thread(origin["sourceThreadId"]) if origin else None
-    return line[::-1]
+    return history[::-1]

@@ -1,4 +1,4 @@
-"""Threads: save, get, list, update, transfer, delete."""
+"""Create, read, change, transfer and delete threads."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
@@ -16,18 +16,20 @@ from mastra_memory.models.fields import new_id
 from mastra_memory.types import StoredThread, ThreadPage
 
 RESERVED_METADATA_KEYS = ["clone", "mastra", "workingMemory", "titlePinned"]
-"""Metadata that replacing leaves alone unless it is named."""
+"""Keys of the metadata that stay when it is replaced without naming them."""
 
 CREATED_COLUMN, UPDATED_COLUMN = sql.format_time("t.created_at"), sql.format_time("t.updated_at")
 THREAD_COLUMNS = (
     f"t.id, t.resource_id, t.title, t.metadata::text, {CREATED_COLUMN}, {UPDATED_COLUMN}"
 )
-"""What a `StoredThread` is made of, in its order, for a thread without working memory."""
+"""The columns of a `StoredThread`, in its order, for a thread without working memory. JSON and
+times stay text: they are passed on to clients unparsed."""
 
-# New threads name no key after ON CONFLICT: of two unique indexes that hold the id, naming one
-# lets two inserts of the same id wait for each other.
+# INSERTs of threads do not name a column after ON CONFLICT. Two unique indexes contain the id; with
+# one of them named, two inserts of the same id can deadlock on the other.
 
-# Thread-scoped working memory lives in its own table and is shown as a key of the metadata.
+# Working memory of a thread is stored in its own table and shown as a key of the metadata. SQL and
+# not the ORM, because the join is on a condition and the result is text that is never parsed.
 _COLUMNS = f"""t.id, t.resource_id, t.title,
     (CASE WHEN w.content IS NULL THEN t.metadata ELSE
         coalesce(t.metadata, '{{}}') || jsonb_build_object('workingMemory', w.content)
@@ -41,13 +43,18 @@ Direction = Literal["ASC", "DESC"]
 
 
 def find_thread(thread_id: str) -> StoredThread | None:
-    """The thread, or None."""
-    found = sql.fetch_all_prepared(f"{_SELECT} WHERE t.id = %s", [json_text.clean_text(thread_id)])
-    return StoredThread(*found[0]) if found else None
+    """Return the thread, or None if it does not exist."""
+    rows = sql.fetch_all_prepared(f"{_SELECT} WHERE t.id = %s", [json_text.clean_text(thread_id)])
+    return StoredThread(*rows[0]) if rows else None
 
 
 def get_thread(thread_id: str, *, resource_id: str | None = None) -> StoredThread:
-    """The thread. Raises `ThreadNotFound`, and `AccessDenied` if `resource_id` is not its owner."""
+    """Return the thread.
+
+    Raises:
+        ThreadNotFound: It does not exist.
+        AccessDenied: It belongs to another resource than `resource_id`.
+    """
     thread = find_thread(thread_id)
     if thread is None:
         raise ThreadNotFound
@@ -66,19 +73,27 @@ def list_threads(
     order_by: OrderField = "created_at",
     direction: Direction = "DESC",
 ) -> ThreadPage:
-    """One page of threads in one statement.
+    """Return a page of threads, read in one statement.
 
-    `metadata` keeps threads that contain it; `within` narrows to a queryset's. `per_page` False
-    means all. An order that is none is the default. Ties of time are broken by id. Raises
-    `InvalidInput` for a bad key or page.
+    Args:
+        resource_id: Only threads of this resource.
+        metadata: Only threads whose metadata contains these keys and values.
+        within: Only threads of this queryset.
+        page: The number of the page, starting with 0.
+        per_page: Threads per page; False means all.
+        order_by: An unknown `order_by` falls back to `created_at`. Ties are ordered by id.
+        direction: An unknown `direction` falls back to `DESC`.
+
+    Raises:
+        InvalidInput: The page or a key of `metadata` is not valid.
     """
     limit, offset = sql.get_limit_offset(page, per_page)
-    where = _list_condition(resource_id, metadata, within)
+    where = _build_list_condition(resource_id, metadata, within)
     field = order_by if order_by in get_args(OrderField) else "created_at"
     way = direction if direction in get_args(Direction) else "DESC"
-    order = f"{field} {way}, id {way}"  # nothing else may reach the statement
+    order = f"{field} {way}, id {way}"  # Only values from the lists above reach the statement.
     read = sql.fetch_all_prepared if within is None else sql.fetch_all
-    found = read(
+    rows = read(
         f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_thread t WHERE {where}),
             page AS (SELECT t.* FROM mastra_memory_thread t WHERE {where}
                 ORDER BY {order} LIMIT %s OFFSET %s)
@@ -87,13 +102,13 @@ def list_threads(
         ORDER BY t.{order.replace(", ", ", t.")}""",
         [*where.params, *where.params, limit, offset],
     )
-    threads = [StoredThread(*cells[1:]) for cells in found if cells[1] is not None]
-    total = found[0][0]
+    threads = [StoredThread(*cells[1:]) for cells in rows if cells[1] is not None]
+    total = rows[0][0]
     has_more = per_page is not False and offset + len(threads) < total
     return ThreadPage(threads, total, page, per_page, has_more)
 
 
-def _list_condition(
+def _build_list_condition(
     resource_id: str | None, metadata: Mapping[str, Any] | None, within: QuerySet[Thread] | None
 ) -> sql.Where:
     where = sql.Where()
@@ -116,32 +131,39 @@ def create_thread(
     metadata: Mapping[str, Any] | None = None,
     share_memory: bool = False,
 ) -> StoredThread:
-    """A new thread; an existing one of this resource with this id comes back unchanged.
+    """Create a thread and return it. An existing thread of the resource is returned unchanged.
 
-    Working memory given in the metadata is the thread's, with `share_memory` its resource's too.
-    Raises `Conflict` when the id is another resource's.
+    Args:
+        resource_id: The owner of the thread.
+        thread_id: Its id; None means a new UUID.
+        title: Its title.
+        metadata: Its metadata. The key `workingMemory` is stored as the thread's working memory.
+        share_memory: Store that working memory for the resource too.
+
+    Raises:
+        Conflict: The id belongs to a thread of another resource.
     """
     thread_id = check_id(thread_id, "threadId") if thread_id else new_id()
     resource_id = check_id(resource_id, "resourceId")
     title = limits.check_title(title)
-    memory, kept = working_memory.pop_from_metadata(metadata)
+    memory, remaining = working_memory.pop_from_metadata(metadata)
     with routing.atomic():
-        made = sql.fetch_one(
+        row = sql.fetch_one(
             f"""INSERT INTO mastra_memory_thread AS t
                 (id, resource_id, title, title_source, metadata)
             VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT DO NOTHING
             RETURNING {THREAD_COLUMNS}""",
-            [thread_id, resource_id, title, _source_of(title), _json_or_none(kept)],
+            [thread_id, resource_id, title, _get_title_source(title), _json_or_none(remaining)],
         )
-        if made and memory is not None:
+        if row and memory is not None:
             working_memory.save_for_thread(thread_id, resource_id, memory, source="api")
-        if made and memory and share_memory:
+        if row and memory and share_memory:
             working_memory.save_for_resource(resource_id, memory, source="api")
-    if made and memory is None:
-        return StoredThread(*made)
+    if row and memory is None:
+        return StoredThread(*row)
     existing = find_thread(thread_id)
     if existing is None:
-        raise ConcurrentUpdate  # It existed a moment ago, and was deleted since.
+        raise ConcurrentUpdate  # Another transaction has deleted it since the INSERT.
     if existing.resource_id != resource_id:
         raise Conflict(f"Thread with id {thread_id} belongs to another resource")
     return existing
@@ -154,14 +176,15 @@ def save_thread(
     title: str = "",
     metadata: Mapping[str, Any] | None = None,
 ) -> StoredThread:
-    """Insert the thread or replace its title and metadata; its `created_at` is kept.
+    """Insert the thread, or replace its title and metadata, and return it.
 
-    Raises `Conflict` when the id is another resource's.
+    Raises:
+        Conflict: The id belongs to a thread of another resource.
     """
     thread_id, resource_id = check_id(thread_id, "id"), check_id(resource_id, "resourceId")
     title = limits.check_title(title)
-    memory, kept = working_memory.pop_from_metadata(metadata)
-    new = [title, _source_of(title), _json_or_none(kept)]
+    memory, remaining = working_memory.pop_from_metadata(metadata)
+    new = [title, _get_title_source(title), _json_or_none(remaining)]
     with routing.atomic():
         saved = sql.execute(
             """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata)
@@ -189,53 +212,65 @@ def update_thread(
     merge: bool = True,
     title_source: str = Thread.TitleSource.MANUAL,
 ) -> StoredThread:
-    """Change what is given; `updated_at` moves in any case.
+    """Change title, metadata or both, and return the thread. `updated_at` always changes.
 
-    Metadata is merged key by key in one statement, so that parallel updates lose nothing, or with
-    `merge=False` replaced, where `RESERVED_METADATA_KEYS` stay unless they are named. Raises
-    `ThreadNotFound`.
+    Args:
+        thread_id: The thread.
+        title: The new title; None leaves it as it is.
+        metadata: The new metadata; None leaves it as it is.
+        merge: Merge the metadata key by key, in one statement, so that concurrent updates of other
+            keys are kept. False replaces it, but keeps `RESERVED_METADATA_KEYS` not named in it.
+        title_source: Where the title comes from.
+
+    Raises:
+        ThreadNotFound: The thread does not exist.
     """
     thread_id = json_text.clean_text(thread_id)
-    memory, kept = working_memory.pop_from_metadata(metadata)
+    memory, remaining = working_memory.pop_from_metadata(metadata)
     changes = [f"updated_at = {NEXT_UPDATED_AT}"]
     params: list[Any] = []
     if title is not None:
         title = limits.check_title(title)
         changes.append("title = %s, title_source = %s")
         params += [title, title_source if title else ""]
-    if kept is not None:
+    if remaining is not None:
         changes.append(f"metadata = {_MERGED if merge else _REPLACED}")
         named = [key for key in RESERVED_METADATA_KEYS if key in (metadata or {})]
         stay = [key for key in RESERVED_METADATA_KEYS if key not in named]
-        params += [named if merge else stay, json_text.dumps(kept)]
+        params += [named if merge else stay, json_text.dumps(remaining)]
     with routing.atomic():
-        found = sql.fetch_one(
+        row = sql.fetch_one(
             f"""UPDATE mastra_memory_thread SET {", ".join(changes)} WHERE id = %s
             RETURNING resource_id""",
             [*params, thread_id],
         )
-        if found is None:
+        if row is None:
             raise ThreadNotFound
         if memory is not None:
-            working_memory.save_for_thread(thread_id, found[0], memory, source="api")
+            working_memory.save_for_thread(thread_id, row[0], memory, source="api")
         return get_thread(thread_id)
 
 
 def touch_thread(thread_id: str) -> StoredThread:
-    """Move the thread's `updated_at` and nothing else. Raises `ThreadNotFound`."""
+    """Change only the thread's `updated_at`, or raise `ThreadNotFound`."""
     return update_thread(thread_id)
 
 
-# A reserved key that is named goes even where its new value is kept apart: working memory.
+# SQL and not the ORM, because jsonb is merged in the database. A reserved key that is named is
+# removed first, also if its new value is stored elsewhere: working memory.
 _MERGED = "(coalesce(metadata, '{}') - %s::text[]) || %s::jsonb"
 _REPLACED = """coalesce((SELECT jsonb_object_agg(key, value) FROM jsonb_each(metadata)
     WHERE key = ANY(%s)), '{}') || %s::jsonb"""
 
 
 def transfer_thread(thread_id: str, resource_id: str) -> StoredThread:
-    """Give the thread, and in the database all that hangs on it, to another resource.
+    """Give the thread to another resource, and return it.
 
-    `created_at` stays; nothing changes when the resource has it already. Raises `ThreadNotFound`.
+    Foreign keys pass the change on to messages, vectors, working memory and observations. Nothing
+    changes if the resource owns the thread already.
+
+    Raises:
+        ThreadNotFound: The thread does not exist.
     """
     resource_id = check_id(resource_id, "resourceId")
     sql.execute(
@@ -247,12 +282,12 @@ def transfer_thread(thread_id: str, resource_id: str) -> StoredThread:
 
 
 def delete_thread(thread_id: str) -> bool:
-    """Delete the thread with all that hangs on it; False when there was none."""
+    """Delete the thread and everything that refers to it; return False if it did not exist."""
     statement = "DELETE FROM mastra_memory_thread WHERE id = %s"
     return bool(sql.execute(statement, [json_text.clean_text(thread_id)]))
 
 
-def _source_of(title: str) -> str:
+def _get_title_source(title: str) -> str:
     return Thread.TitleSource.MANUAL if title else Thread.TitleSource.NONE
 
 
