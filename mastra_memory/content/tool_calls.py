@@ -5,11 +5,10 @@ or the same call again in a later state.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 from mastra_memory.content.normalization import Content
 from mastra_memory.db import json_text
-from mastra_memory.types import StoredMessage
 
 STATE_RANKS = {
     "partial-call": 0,
@@ -124,13 +123,28 @@ def fold_tool_calls(contents: Sequence[Content | None]) -> list[Content | None]:
     return result
 
 
+class MessageRow(Protocol):
+    """A named tuple of a stored message, such as `StoredMessage`."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def content_json(self) -> str: ...
+    @property
+    def content(self) -> Any: ...
+    def _replace(self, *args: Any, **kwargs: Any) -> Self: ...
+
+
+AnyMessageRow = TypeVar("AnyMessageRow", bound=MessageRow)
+
+
 def fold_stored_messages(
-    messages: Sequence[StoredMessage],
+    messages: Sequence[AnyMessageRow],
     *,
     roles: Collection[str] | None = None,
     drop_open: bool = False,
     answered: Collection[str] = (),
-) -> list[StoredMessage]:
+) -> list[AnyMessageRow]:
     """Return the messages with each tool result inside the part of its call.
 
     See `fold_tool_calls`. Messages that hold nothing else are left out; those without tool calls

@@ -1,1 +1,1 @@
-"""Write conversations to files: one module a format, all of them streaming."""
+"""Write conversations to files. Each format is a module with an `export` function that streams."""

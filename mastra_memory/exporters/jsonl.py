@@ -1,8 +1,8 @@
-"""Our own format: lossless JSON lines that `mastra_import` reads back.
+"""The format of this app: lossless JSON lines that `mastra_import` reads.
 
-The first line names format and version. Then come the working memories of resources, each thread
-followed by its working memory, messages and observations, and the observations of resources.
-Revisions keep their texts, not their authors; work in progress is not part of it.
+The first line contains the format and its version. It is followed by the working memories of
+resources, each thread with its working memory, messages and observations, and the observations of
+resources. Revisions are exported without their authors. Claims of workers are not exported.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from mastra_memory.db import json_text, sql, times
+from mastra_memory.exporters import queries
 from mastra_memory.exporters.output import ExportCounts, WriteBytes
 from mastra_memory.exporters.selection import (
     ExportedMessage,
@@ -63,9 +64,10 @@ _CHUNK_FIELDS = (
 def export(
     selection: ExportSelection, write: WriteBytes, after_thread: Callable[[], None]
 ) -> ExportCounts:
-    """Write everything that is selected.
+    """Write all selected data.
 
-    What belongs to a resource as a whole goes along when resources are selected as a whole.
+    Working memories and observations of resources are included only if all data of the selected
+    resources is exported.
     """
     counts = ExportCounts()
     write(_encode_line(HEADER))
@@ -135,7 +137,7 @@ def _encode_message(message: ExportedMessage) -> bytes:
 
 
 def _encode_related_rows(threads: Sequence[ExportedThread]) -> tuple[dict[str, list[bytes]], ...]:
-    """Working memory and observations of the threads, as lines by thread."""
+    """Return the working memories and the observations of the threads as lines by thread id."""
     ids = [thread.id for thread in threads]
     where = sql.Where()
     where.add("w.thread_id = ANY(%s)", ids)
@@ -143,23 +145,14 @@ def _encode_related_rows(threads: Sequence[ExportedThread]) -> tuple[dict[str, l
     for line in _encode_working_memories(where, "thread"):
         memories.setdefault(json_text.loads(line)["threadId"], []).append(line)
     records: dict[str, list[bytes]] = {}
-    found = ObservationalRecord.objects.filter(thread_id__in=ids).order_by("generation_count")
-    for record in found.prefetch_related("chunks"):
+    rows = ObservationalRecord.objects.filter(thread_id__in=ids).order_by("generation_count")
+    for record in rows.prefetch_related("chunks"):
         records.setdefault(str(record.thread_id), []).append(_encode_record(record))
     return memories, records
 
 
 def _encode_working_memories(where: sql.Where, scope: str) -> Iterator[bytes]:
-    with sql.stream(
-        f"""SELECT w.thread_id, w.resource_id, w.content, w.created_at, w.updated_at,
-            (SELECT coalesce(jsonb_agg(jsonb_build_object('version', r.version, 'content',
-                r.content, 'source', r.source, 'createdAt', to_char(r.created_at
-                AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY r.version), '[]')
-            FROM mastra_memory_workingmemoryrevision r WHERE r.working_memory_id = w.id)::text
-        FROM mastra_memory_workingmemory w WHERE w.scope = %s AND {where}
-        ORDER BY w.resource_id, w.thread_id""",
-        [scope, *where.params],
-    ) as rows:
+    with queries.stream_working_memories(where, scope) as rows:
         for thread_id, resource_id, content, created_at, updated_at, revisions in rows:
             yield _encode_line(
                 {
@@ -208,6 +201,6 @@ def _collect_fields(
 def _convert_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return _format_time(value)
-    if isinstance(value, dict | list):  # whole numbers may be too large for orjson
+    if isinstance(value, dict | list):  # orjson refuses integers of more than 64 bits
         return orjson.Fragment(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     return value

@@ -1,7 +1,8 @@
-"""Markdown for people: a heading for each thread, one for each message."""
+"""Markdown to read: a heading for each thread and for each message."""
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -22,7 +23,7 @@ NAME, SUFFIX = "markdown", ".md"
 def export(
     selection: ExportSelection, write: WriteBytes, after_thread: Callable[[], None]
 ) -> ExportCounts:
-    """Write every thread, oldest first."""
+    """Write the selected threads, oldest first."""
     counts = ExportCounts()
     for thread, messages in iterate_conversations(selection):
         write(_format_heading(thread).encode())
@@ -36,44 +37,44 @@ def export(
 
 def _format_heading(thread: ExportedThread) -> str:
     title = " ".join(thread.title.split()) or thread.id
-    facts = f"Thread `{thread.id}` of `{thread.resource_id}`, {_format_time(thread.created_at)}"
-    return f"# {title}\n\n{facts}\n\n"
+    details = f"Thread `{thread.id}` of `{thread.resource_id}`, {_format_time(thread.created_at)}"
+    return f"# {title}\n\n{details}\n\n"
 
 
 def format_message(message: ExportedMessage) -> str:
-    """The message under its heading, each of its parts apart by a blank line."""
-    shown = [
-        text for piece in part_types.read_parts(message.content) for text in _format_piece(piece)
-    ]
-    return "\n\n".join([f"## {message.role}, {_format_time(message.created_at)}", *shown]) + "\n\n"
+    """Return the message as Markdown: a heading, then its parts, separated by blank lines."""
+    blocks = [f"## {message.role}, {_format_time(message.created_at)}"]
+    for part in part_types.read_parts(message.content):
+        blocks.extend(_format_part(part))
+    return "\n\n".join(blocks) + "\n\n"
 
 
-def _format_time(moment: Any) -> str:
+def _format_time(moment: datetime) -> str:
     return times.format_time(moment)[:19].replace("T", " ") + " UTC"
 
 
-def _format_piece(piece: part_types.Part) -> Iterator[str]:
-    match piece:
+def _format_part(part: part_types.Part) -> Iterator[str]:
+    match part:
         case part_types.TextPart():
-            yield piece.text.strip()
+            yield part.text.strip()
         case part_types.ReasoningPart():
-            yield "\n".join(f"> {line}".rstrip() for line in piece.text.strip().splitlines())
+            yield "\n".join(f"> {line}".rstrip() for line in part.text.strip().splitlines())
         case part_types.ToolCall():
-            yield f"Tool call `{piece.name}` ({piece.state})"
-            yield _format_block(piece.args)
-            if piece.state != "call":
-                yield _format_block(piece.error or piece.result)
+            yield f"Tool call `{part.name}` ({part.state})"
+            yield _format_block(part.args)
+            if part.state != "call":
+                yield _format_block(part.error or part.result)
         case part_types.FilePart():
-            name = piece.name or piece.mime_type or "file"
-            yield f"[{name}](<{piece.address}>)" if piece.address else f"[{name}, {piece.size} B]"
+            name = part.name or part.mime_type or "file"
+            yield f"[{name}](<{part.address}>)" if part.address else f"[{name}, {part.size} B]"
         case part_types.SourcePart():
-            yield f"Source: [{piece.title}](<{piece.address}>)"
+            yield f"Source: [{part.title}](<{part.address}>)"
         case part_types.UnknownPart():
-            yield _format_block({"kind": piece.kind, "value": piece.value})
+            yield _format_block({"kind": part.kind, "value": part.value})
 
 
 def _format_block(value: Any) -> str:
-    """A fenced block; the fence is longer than any within."""
+    """Return a fenced block whose fence is longer than any backticks inside it."""
     is_text = isinstance(value, str)
     text = value if is_text else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     longest = max((len(ticks) for ticks in re.findall(r"`{3,}", text)), default=2)

@@ -1,15 +1,12 @@
-"""OpenAI's chat messages: one line of JSON for each thread, as its fine-tuning takes them."""
+"""Chat messages of OpenAI: one line of JSON for each thread, as fine-tuning expects it."""
 
-import base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
 import orjson
 
-from mastra_memory.content import part_types, tool_calls
-from mastra_memory.db import json_text
+from mastra_memory.content import data_uris, part_types, tool_calls
 from mastra_memory.exporters.output import ExportCounts, WriteBytes
 from mastra_memory.exporters.selection import (
     ExportedMessage,
@@ -19,7 +16,7 @@ from mastra_memory.exporters.selection import (
 
 NAME, SUFFIX = "openai", ".jsonl"
 MAX_HELD_MESSAGES = 100
-"""So many messages are held while a call waits for its result."""
+"""Messages that are held in memory while a tool call has no result."""
 
 ChatMessage = dict[str, Any]
 
@@ -27,9 +24,10 @@ ChatMessage = dict[str, Any]
 def export(
     selection: ExportSelection, write: WriteBytes, after_thread: Callable[[], None]
 ) -> ExportCounts:
-    """Write a line for each thread that has messages; signals and reasoning are left out.
+    """Write a line for each thread with messages, without signals and reasoning.
 
-    Each call is followed by its result. One that never ended is left out, unless it comes last.
+    Each tool call is followed by its result. A call without a result is left out, unless it is in
+    the last message.
     """
     counts = ExportCounts()
     for _, messages in iterate_conversations(selection):
@@ -49,14 +47,14 @@ def export(
 
 
 class _MessageGroup(NamedTuple):
-    """Messages of which the first is not told without the last."""
+    """Consecutive messages that contain tool calls together with their results."""
 
     messages: list[ExportedMessage]
     is_last: bool
 
 
 def _group_messages(messages: Iterable[ExportedMessage]) -> Iterator[_MessageGroup]:
-    """The messages of a thread, those from a call to its result together."""
+    """Split the messages of a thread into groups, without separating a call from its result."""
     held: list[ExportedMessage] = []
     waiting: set[str] = set()
     for message in messages:
@@ -72,72 +70,67 @@ def _group_messages(messages: Iterable[ExportedMessage]) -> Iterator[_MessageGro
         yield _MessageGroup(held, is_last=True)
 
 
-def _merge_results(
-    messages: Sequence[ExportedMessage], *, is_last: bool
-) -> Iterator[ExportedMessage]:
-    """The messages with each result inside its call, and without calls that never ended."""
-    if not any(tool_calls.may_contain_calls(message.content_json) for message in messages):
-        yield from messages
-        return
-    contents = tool_calls.fold_tool_calls([message.content for message in messages])
-    may_wait = messages[-1] if is_last else None
-    for message, content in zip(messages, contents, strict=True):
-        if content is not None and message is not may_wait:
-            content = tool_calls.drop_open_calls(content)
-        if content is not None:
-            yield replace(message, content_json=json_text.dumps(content))
+def _merge_results(messages: Sequence[ExportedMessage], *, is_last: bool) -> list[ExportedMessage]:
+    """Move each result into its call, and drop calls without a result.
+
+    With `is_last`, calls in the last message may be without a result.
+    """
+    waiting: set[str] = set()
+    if is_last and tool_calls.may_contain_calls(messages[-1].content_json):
+        waiting = tool_calls.get_open_ids(messages[-1].content)
+    return tool_calls.fold_stored_messages(messages, drop_open=True, answered=waiting)
 
 
 def convert_message(message: ExportedMessage, numbers: Iterator[int]) -> Iterator[ChatMessage]:
-    """The message, followed by the results of the tools that it calls.
+    """Yield the chat message, and a message for the result of each tool call in it.
 
-    `numbers` make ids for the calls that are unique in the thread.
+    Calls get the ids `call_1`, `call_2`, ... from `numbers`, since stored ids may not be unique in
+    a thread.
     """
     if message.role == "signal":
         return
     content = message.content
-    found = part_types.read_parts(content)
-    texts = [piece.text for piece in found if isinstance(piece, part_types.TextPart)]
-    tool_calls = [
-        (f"call_{next(numbers)}", piece)
-        for piece in found
-        if isinstance(piece, part_types.ToolCall)
+    parts = part_types.read_parts(content)
+    text = "\n\n".join(part.text for part in parts if isinstance(part, part_types.TextPart))
+    calls = [
+        (f"call_{next(numbers)}", part) for part in parts if isinstance(part, part_types.ToolCall)
     ]
     if message.role == "user":
-        yield {"role": "user", "content": _add_images(content, found, "\n\n".join(texts))}
+        yield {"role": "user", "content": _add_images(content, parts, text)}
         return
-    nothing = None if tool_calls else ""
-    chat: ChatMessage = {"role": "assistant", "content": "\n\n".join(texts) or nothing}
-    if tool_calls:
-        chat["tool_calls"] = [_convert_tool_call(call_id, call) for call_id, call in tool_calls]
+    # OpenAI expects null, not an empty text, in a message that only calls tools.
+    empty = None if calls else ""
+    chat: ChatMessage = {"role": "assistant", "content": text or empty}
+    if calls:
+        chat["tool_calls"] = [_convert_tool_call(call_id, call) for call_id, call in calls]
     yield chat
-    for call_id, call in tool_calls:
+    for call_id, call in calls:
         if call.state != "call":
             yield {"role": "tool", "tool_call_id": call_id, "content": _format_result(call)}
 
 
-def _add_images(content: Any, found: list[part_types.Part], text: str) -> str | list[ChatMessage]:
-    pictures = [
-        address
-        for piece in found
-        if isinstance(piece, part_types.FilePart) and (address := _get_image_url(content, piece))
+def _add_images(content: Any, parts: list[part_types.Part], text: str) -> str | list[ChatMessage]:
+    urls = [
+        url
+        for part in parts
+        if isinstance(part, part_types.FilePart) and (url := _get_image_url(content, part))
     ]
-    if not pictures:
+    if not urls:
         return text
-    shown = [{"type": "image_url", "image_url": {"url": address}} for address in pictures]
-    return [{"type": "text", "text": text}, *shown]
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return [{"type": "text", "text": text}, *images]
 
 
 def _get_image_url(content: Any, file: part_types.FilePart) -> str:
-    """The address of a picture that a model could open, empty for any other file."""
+    """Return a URL under which a model can open the image, or "" for other files."""
     if file.address:
         kind = content["parts"][file.index].get("type")
-        is_picture = kind == "image" or file.mime_type.startswith("image/")
-        return file.address if is_picture and file.address.startswith("http") else ""
-    held = part_types.read_file(content, file.index)
-    if held is None or not file.mime_type.startswith("image/"):
+        is_image = kind == "image" or file.mime_type.startswith("image/")
+        return file.address if is_image and file.address.startswith("http") else ""
+    embedded = part_types.read_file(content, file.index)
+    if embedded is None or not file.mime_type.startswith("image/"):
         return ""
-    return f"data:{file.mime_type};base64,{base64.b64encode(held[0]).decode()}"
+    return data_uris.build_data_uri(embedded[0], file.mime_type)
 
 
 def _convert_tool_call(call_id: str, call: part_types.ToolCall) -> ChatMessage:
@@ -147,5 +140,5 @@ def _convert_tool_call(call_id: str, call: part_types.ToolCall) -> ChatMessage:
 
 
 def _format_result(call: part_types.ToolCall) -> str:
-    outcome = call.error or call.result
-    return outcome if isinstance(outcome, str) else orjson.dumps(outcome).decode()
+    result = call.error or call.result
+    return result if isinstance(result, str) else orjson.dumps(result).decode()

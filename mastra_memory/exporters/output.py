@@ -1,4 +1,4 @@
-"""Where an export goes: a file that appears only when it is whole, or standard output."""
+"""The target of an export: standard output, or a file that appears only when it is complete."""
 
 import gzip
 import os
@@ -19,7 +19,7 @@ WriteBytes = Callable[[bytes], object]
 
 @dataclass(slots=True)
 class ExportCounts:
-    """How much was written."""
+    """How many rows an export wrote."""
 
     threads: int = 0
     messages: int = 0
@@ -27,19 +27,27 @@ class ExportCounts:
 
 @contextmanager
 def open_output(target: str, *, force: bool = False) -> Iterator[WriteBytes]:
-    """What writes bytes to the path, packed if it ends in `.gz`, or to standard output for `-`.
+    """Yield a function that writes bytes to the target.
 
-    The file gets its name at the end; if anything goes wrong, there is none, and an old one stays.
-    Raises `InvalidInput` for a file that exists, unless `force`, and for a folder that does not.
+    A file appears under its name only at the end. After an error there is no new file, and an
+    existing one is unchanged.
+
+    Args:
+        target: A path, or `-` for standard output. Files whose name ends in `.gz` are packed.
+        force: Replace an existing file.
+
+    Raises:
+        InvalidInput: The file exists, is a folder, or cannot be written.
     """
     if target == STDOUT:
         yield sys.stdout.buffer.write
         sys.stdout.buffer.flush()
         return
     path = Path(target)
-    if path.is_dir() or (path.exists() and not force):
-        hint = "is a folder" if path.is_dir() else "exists already; use --force to overwrite it"
-        raise InvalidInput(f"{path} {hint}")
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name a file")
+    if path.exists() and not force:
+        raise InvalidInput(f"{path} already exists; use --force to overwrite it")
     with _open_temporary(path) as file:
         if path.name.endswith(".gz"):
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
@@ -50,7 +58,7 @@ def open_output(target: str, *, force: bool = False) -> Iterator[WriteBytes]:
 
 @contextmanager
 def _open_temporary(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside the path that becomes it at the end."""
+    """Yield a temporary file in the folder of `path` that is renamed to `path` at the end."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -58,6 +66,7 @@ def _open_temporary(path: Path) -> Iterator[IO[bytes]]:
     try:
         with open(handle, "wb") as file:
             yield file
+            # Without this, a crash of the system could leave an empty file under the final name.
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)

@@ -1,43 +1,45 @@
-"""What is to be exported, read in a stream: memory stays small however much it is."""
+"""Select what to export, and read it in batches so that memory use stays small."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from mastra_memory.db import json_text, routing, sql
+from mastra_memory.exporters import queries
+from mastra_memory.models import Thread
 
 THREADS_PER_BATCH = 100
-"""So many threads are read at a time; their messages come through a cursor."""
+"""Threads that are held in memory at a time. Their messages are read through a cursor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSelection:
-    """Conditions that must all hold; none means everything."""
+    """Conditions that must all be met. Without conditions everything is exported."""
 
     resource_ids: Sequence[str] = ()
     thread_ids: Sequence[str] = ()
     since: datetime | None = None
-    """Messages at or after it, and threads that have such messages."""
+    """Only messages at or after this time, and threads with such messages."""
     until: datetime | None = None
-    """Messages before it."""
+    """Only messages before this time, and threads with such messages."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether resources are selected with all they have."""
+        """Return True if all data of the selected resources is exported."""
         return not self.thread_ids and self.since is None and self.until is None
 
     def resource_condition(self, column: str) -> sql.Where:
-        """The condition on a resource."""
+        """Return the condition on a column with resource ids."""
         where = sql.Where()
         if self.resource_ids:
             where.add(f"{column} = ANY(%s)", list(self.resource_ids))
         return where
 
     def message_condition(self) -> sql.Where:
-        """The condition on messages `m`."""
+        """Return the condition on messages; their alias is `m`."""
         where = sql.Where()
         if self.since is not None:
             where.add("m.created_at >= %s", self.since)
@@ -46,23 +48,17 @@ class ExportSelection:
         return where
 
     def thread_condition(self) -> sql.Where:
-        """The condition on threads `t`."""
+        """Return the condition on threads; their alias is `t`."""
         where = self.resource_condition("t.resource_id")
         if self.thread_ids:
             where.add("t.id = ANY(%s)", list(self.thread_ids))
         if self.since is not None or self.until is not None:
-            messages = self.message_condition()
-            where.add(
-                f"""EXISTS (SELECT FROM mastra_memory_message m
-                WHERE m.thread_id = t.id AND {messages})""",
-                *messages.params,
-            )
+            queries.add_message_condition(where, self.message_condition())
         return where
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedThread:
-    """A thread as it is stored, without its working memory."""
+class ExportedThread(NamedTuple):
+    """A stored thread, without its working memory."""
 
     id: str
     resource_id: str
@@ -74,9 +70,8 @@ class ExportedThread:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedMessage:
-    """A message as it is stored."""
+class ExportedMessage(NamedTuple):
+    """A stored message."""
 
     id: str
     thread_id: str
@@ -90,17 +85,20 @@ class ExportedMessage:
 
     @property
     def content(self) -> Any:
-        """The content, parsed anew at each access."""
+        """The content, parsed again at each access."""
         return json_text.loads(self.content_json)
 
 
 ExportedConversation = tuple[ExportedThread, Iterator[ExportedMessage]]
-"""A thread with its messages, which must be read before the next thread is asked for."""
+"""A thread and its messages. Read the messages before you take the next thread."""
 
 
 @contextmanager
 def consistent_snapshot() -> Iterator[None]:
-    """Everything read inside is as it was when the reading began."""
+    """Make all queries inside see the database as it was at the first of them.
+
+    Inside another transaction this has no effect, because its isolation level is already set.
+    """
     is_outermost = not routing.get_connection().in_atomic_block
     with routing.atomic():
         if is_outermost:
@@ -109,42 +107,29 @@ def consistent_snapshot() -> Iterator[None]:
 
 
 def count_threads(selection: ExportSelection) -> int:
-    """How many threads there are to export."""
-    where = selection.thread_condition()
-    found = sql.fetch_one(
-        f"SELECT count(*) FROM mastra_memory_thread t WHERE {where}", where.params
-    )
-    return found[0] if found else 0
+    """Return how many threads are selected."""
+    return queries.count_threads(selection.thread_condition())
 
 
 def list_missing_threads(selection: ExportSelection) -> list[str]:
-    """Threads that are named and not there."""
-    there = sql.fetch_all(
-        "SELECT id FROM mastra_memory_thread WHERE id = ANY(%s)", [list(selection.thread_ids)]
-    )
-    known = {thread_id for (thread_id,) in there}
-    return [thread_id for thread_id in selection.thread_ids if thread_id not in known]
+    """Return the selected thread ids that do not exist."""
+    existing = set(Thread.objects.filter(pk__in=selection.thread_ids).values_list("pk", flat=True))
+    return [thread_id for thread_id in selection.thread_ids if thread_id not in existing]
 
 
 def iterate_conversations(selection: ExportSelection) -> Iterator[ExportedConversation]:
-    """The threads, oldest first, each with its messages in order."""
+    """Yield the selected threads, oldest first, each with its selected messages, oldest first."""
     for threads in iterate_thread_batches(selection):
         yield from iterate_with_messages(selection, threads)
 
 
 def iterate_thread_batches(selection: ExportSelection) -> Iterator[list[ExportedThread]]:
-    """The threads, oldest first, some at a time."""
-    where = selection.thread_condition()
-    with sql.stream(
-        f"""SELECT t.id, t.resource_id, t.title, t.title_source, t.metadata::text,
-            t.clone_source_id, t.created_at, t.updated_at
-        FROM mastra_memory_thread t WHERE {where} ORDER BY t.created_at, t.id""",
-        where.params,
-        batch=THREADS_PER_BATCH,
-    ) as rows:
+    """Yield lists of the selected threads, oldest first."""
+    rows = queries.stream_threads(selection.thread_condition(), batch=THREADS_PER_BATCH)
+    with rows as threads:
         batch: list[ExportedThread] = []
-        for cells in rows:
-            batch.append(ExportedThread(*cells))
+        for row in threads:
+            batch.append(ExportedThread(*row))
             if len(batch) == THREADS_PER_BATCH:
                 yield batch
                 batch = []
@@ -156,21 +141,14 @@ def iterate_thread_batches(selection: ExportSelection) -> Iterator[list[Exported
 def iterate_with_messages(
     selection: ExportSelection, threads: Sequence[ExportedThread]
 ) -> Iterator[ExportedConversation]:
-    """These threads in their order, each with its messages."""
-    where = selection.message_condition()
-    with sql.stream(
-        f"""SELECT i.place, m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
-            m.text, m.created_at, m.edited_at
-        FROM unnest(%s::text[]) WITH ORDINALITY AS i(id, place)
-        JOIN mastra_memory_message m ON m.thread_id = i.id
-        WHERE {where} ORDER BY i.place, m.created_at, m.sequence""",
-        [[thread.id for thread in threads], *where.params],
-    ) as rows:
-        groups = groupby(rows, key=lambda cells: cells[0])
-        place, messages = next(groups, (0, iter(())))
+    """Yield the threads in their order, each with its selected messages, oldest first."""
+    thread_ids = [thread.id for thread in threads]
+    with queries.stream_messages(thread_ids, selection.message_condition()) as rows:
+        groups = groupby(rows, key=lambda row: row[0])
+        position, messages = next(groups, (0, iter(())))
         for number, thread in enumerate(threads, start=1):
-            if number != place:
+            if number != position:  # this thread has no messages
                 yield thread, iter(())
                 continue
-            yield thread, (ExportedMessage(*cells[1:]) for cells in messages)
-            place, messages = next(groups, (0, iter(())))
+            yield thread, (ExportedMessage(*row[1:]) for row in messages)
+            position, messages = next(groups, (0, iter(())))

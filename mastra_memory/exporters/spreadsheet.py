@@ -36,10 +36,10 @@ _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 def export(
     selection: ExportSelection, write: WriteBytes, after_thread: Callable[[], None]
 ) -> ExportCounts:
-    """Write a header and every message, threads oldest first.
+    """Write a header and one row for each selected message, oldest thread first.
 
-    The byte order mark tells spreadsheets that it is UTF-8; a cell that they would take for a
-    formula gets an apostrophe in front.
+    Spreadsheets recognize UTF-8 by the byte order mark. A cell that they would run as a formula
+    gets a leading apostrophe.
     """
     counts = ExportCounts()
     write((_BYTE_ORDER_MARK + _format_row(HEADER)).encode())
@@ -66,7 +66,7 @@ def _message_cells(thread: ExportedThread, message: ExportedMessage) -> Sequence
 
 
 def _encode_tool_calls(message: ExportedMessage) -> str:
-    """The tool calls as JSON, empty when there are none."""
+    """Return the tool calls as JSON, or an empty string if there are none."""
     if '"toolInvocation"' not in message.content_json:
         return ""
     calls: list[dict[str, Any]] = [

@@ -1,1 +1,1 @@
-"""What reviewers do with conversations: find them, keep a state, write notes, score, count."""
+"""What reviewers do with conversations: find, read, discuss, score and export them."""

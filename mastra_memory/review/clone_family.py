@@ -1,79 +1,63 @@
-"""The clones around a thread: where it comes from and what was copied from it."""
+"""The clones around a thread: what it was copied from, and what was copied from it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
-from mastra_memory.db import sql
 from mastra_memory.models import Thread
+from mastra_memory.review import queries
 
 MAX_MEMBERS = 30
+"""Threads that the tree of clones shows."""
 MAX_DEPTH = 20
-
+"""Generations that are followed in each direction."""
+MAX_COUNTED_MEMBERS = 1_000
+"""Clones that are read, to tell how many more there are."""
 MAX_TITLE_CHARACTERS = 2_200
-"""Enough to mask the beginning of a title and to cut it."""
+"""Characters that are read of a title: enough to mask its beginning and shorten it."""
 
-CloneFamilyMember = tuple[str, str, int, bool]
-"""Id, title, depth, and whether it is gone or not for these eyes."""
+
+class CloneFamilyMember(NamedTuple):
+    """One thread in a tree of clones."""
+
+    id: str
+    title: str
+    """Empty if the thread is hidden."""
+    depth: int
+    """Number of copies between the thread and the root."""
+    is_hidden: bool
+    """True if the thread was deleted or the user may not see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CloneFamily:
-    """Threads depth first, the oldest source first."""
+    """A tree of clones in depth-first order, the root first."""
 
     members: Sequence[CloneFamilyMember]
     more: int
-    """Threads left out."""
+    """How many threads are left out."""
 
 
 def get_clone_family(thread: Thread, visible: QuerySet[Thread]) -> CloneFamily:
-    """The thread's sources and everything copied from the oldest of them.
+    """Return the oldest source of the thread and everything that was copied from it.
 
-    What the reader may not see appears without its title. A fixed number of statements.
+    Runs three queries. Threads outside `visible` appear without a title.
     """
-    root = _find_root(thread)
-    found = _list_descendants(root)
-    related = visible.filter(pk__in=[pk for pk, _source in found])
+    root = queries.find_clone_root(thread.pk, max_depth=MAX_DEPTH)
+    clones = queries.list_clones(root, max_depth=MAX_DEPTH, limit=MAX_COUNTED_MEMBERS)
+    related = visible.filter(pk__in=[pk for pk, _source in clones])
     titles = dict(related.values_list("pk", Left("title", MAX_TITLE_CHARACTERS)))
     children: dict[str, list[str]] = defaultdict(list)
-    for pk, source in found:
+    for pk, source in clones:
         children[source].append(pk)
     members: list[CloneFamilyMember] = []
     pending = [(root, 0)]
     while pending and len(members) < MAX_MEMBERS:
         pk, depth = pending.pop()
-        members.append((pk, titles.get(pk, ""), depth, pk not in titles))
+        members.append(CloneFamilyMember(pk, titles.get(pk, ""), depth, pk not in titles))
         pending += [(child, depth + 1) for child in reversed(children[pk])]
-    return CloneFamily(members, max(0, len(found) - len(members)))
-
-
-def _find_root(thread: Thread) -> str:
-    """The oldest source that is known, even if the thread itself is gone."""
-    found = sql.fetch_all(
-        """WITH RECURSIVE up (id, source, depth) AS (
-            SELECT id, clone_source_id, 0 FROM mastra_memory_thread WHERE id = %s
-            UNION ALL
-            SELECT t.id, t.clone_source_id, depth + 1
-            FROM up JOIN mastra_memory_thread t ON t.id = up.source WHERE depth < %s)
-        SELECT coalesce(source, id) FROM up ORDER BY depth DESC LIMIT 1""",
-        [thread.pk, MAX_DEPTH],
-    )
-    return found[0][0]
-
-
-def _list_descendants(root: str) -> list[tuple[str, str]]:
-    """Ids with their sources, oldest first; the root comes first, without one."""
-    found = sql.fetch_all(
-        """WITH RECURSIVE down (id, source, depth, created_at) AS (
-            SELECT %s::text COLLATE "C", ''::text COLLATE "C", 0, NULL::timestamptz
-            UNION ALL
-            SELECT t.id, t.clone_source_id, depth + 1, t.created_at
-            FROM down JOIN mastra_memory_thread t ON t.clone_source_id = down.id
-            WHERE depth < %s)
-        SELECT id, source FROM down ORDER BY depth, created_at, id LIMIT 1000""",
-        [root, MAX_DEPTH],
-    )
-    return [(pk, source) for pk, source in found]
+    return CloneFamily(members, max(0, len(clones) - len(members)))

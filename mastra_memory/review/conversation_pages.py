@@ -1,4 +1,8 @@
-"""Read a conversation for people: pages around a message, by time and sequence, never by offset."""
+"""Read a conversation page by page.
+
+Pages start at a message, not at an offset: they stay fast in long threads, and new messages do not
+shift them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +18,8 @@ from mastra_memory.search import tsvector
 from mastra_memory.types import MessageSelection
 
 PAGE_SIZE = 40
+MAX_LISTED_MESSAGES = 500
+"""Message ids that a list of matches holds."""
 LOADED_FIELDS = (
     "id",
     "sequence",
@@ -28,7 +34,7 @@ LOADED_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class ConversationPage:
-    """Messages in the order of time."""
+    """Consecutive messages of a thread, oldest first."""
 
     messages: Sequence[Message]
     has_earlier: bool
@@ -39,6 +45,7 @@ def _messages_of(thread_id: str) -> QuerySet[Message]:
     return Message.objects.filter(thread_id=thread_id).only(*LOADED_FIELDS)
 
 
+# `created_at` is compared twice, so that PostgreSQL can start in the index at the message.
 def _before(message: Message) -> Q:
     same = Q(created_at=message.created_at, sequence__lt=message.sequence)
     return Q(created_at__lte=message.created_at) & (Q(created_at__lt=message.created_at) | same)
@@ -50,48 +57,46 @@ def _after(message: Message) -> Q:
 
 
 def find_message(thread_id: str, message_id: str) -> Message | None:
-    """The message, if it is this thread's."""
+    """Return the message, or None if the thread has no such message."""
     return _messages_of(thread_id).filter(pk=message_id).first()
 
 
 def get_newest_page(thread_id: str, *, size: int = PAGE_SIZE) -> ConversationPage:
-    """The end of the conversation."""
-    found = list(_messages_of(thread_id).order_by("-created_at", "-sequence")[: size + 1])
-    return ConversationPage(found[:size][::-1], len(found) > size, False)
+    """Return the last `size` messages of the thread."""
+    messages = list(_messages_of(thread_id).order_by("-created_at", "-sequence")[: size + 1])
+    return ConversationPage(messages[:size][::-1], len(messages) > size, False)
 
 
 def get_oldest_page(thread_id: str, *, size: int = PAGE_SIZE) -> ConversationPage:
-    """The beginning of the conversation."""
-    found = list(_messages_of(thread_id).order_by("created_at", "sequence")[: size + 1])
-    return ConversationPage(found[:size], False, len(found) > size)
+    """Return the first `size` messages of the thread."""
+    messages = list(_messages_of(thread_id).order_by("created_at", "sequence")[: size + 1])
+    return ConversationPage(messages[:size], False, len(messages) > size)
 
 
 def get_page_before(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
-    """What comes right before a message, without it."""
+    """Return the `size` messages that precede `message`, without it."""
     earlier = _messages_of(message.thread_id).filter(_before(message))
-    found = list(earlier.order_by("-created_at", "-sequence")[: size + 1])
-    return ConversationPage(found[:size][::-1], len(found) > size, True)
+    messages = list(earlier.order_by("-created_at", "-sequence")[: size + 1])
+    return ConversationPage(messages[:size][::-1], len(messages) > size, True)
 
 
 def get_page_after(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
-    """What comes right after a message, without it."""
+    """Return the `size` messages that follow `message`, without it."""
     later = _messages_of(message.thread_id).filter(_after(message))
-    found = list(later.order_by("created_at", "sequence")[: size + 1])
-    return ConversationPage(found[:size], True, len(found) > size)
+    messages = list(later.order_by("created_at", "sequence")[: size + 1])
+    return ConversationPage(messages[:size], True, len(messages) > size)
 
 
 def get_page_around(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
-    """A page with the message in its middle."""
-    earlier, later = (
-        get_page_before(message, size=size // 4),
-        get_page_after(message, size=size * 3 // 4),
-    )
+    """Return `message` with a quarter of a page before it and three quarters after it."""
+    earlier = get_page_before(message, size=size // 4)
+    later = get_page_after(message, size=size * 3 // 4)
     messages = [*earlier.messages, message, *later.messages]
     return ConversationPage(messages, earlier.has_earlier, later.has_later)
 
 
 def find_first_unread(thread_id: str, read_up_to: datetime | None) -> str | None:
-    """The first message after what somebody has read."""
+    """Return the id of the first message after `read_up_to`, or None if there is none."""
     messages = Message.objects.filter(thread_id=thread_id).order_by("created_at", "sequence")
     if read_up_to is not None:
         messages = messages.filter(created_at__gt=read_up_to)
@@ -99,32 +104,35 @@ def find_first_unread(thread_id: str, read_up_to: datetime | None) -> str | None
 
 
 def list_messages_with_notes(thread_id: str) -> list[str]:
-    """Messages with notes, in the order of time."""
-    noted = ReviewNote.objects.filter(thread_id=thread_id, message_id__isnull=False)
-    messages = Message.objects.filter(thread_id=thread_id, pk__in=noted.values("message_id"))
+    """Return the ids of the messages with review notes, oldest first."""
+    notes = ReviewNote.objects.filter(thread_id=thread_id, message_id__isnull=False)
+    messages = Message.objects.filter(thread_id=thread_id, pk__in=notes.values("message_id"))
     return _list_ids(messages)
 
 
 def list_messages_with_failed_tools(thread_id: str) -> list[str]:
-    """Messages with failed tool calls, in the order of time."""
+    """Return the ids of the messages with failed tool calls, oldest first."""
     return _list_ids(Message.objects.filter(HasFailedToolCall(), thread_id=thread_id))
 
 
 def list_messages_with_words(
     thread_id: str, words: str, language: str, mask: Mask = keep_text
 ) -> list[str]:
-    """Return the messages with all the words, where `mask` leaves them readable, by time."""
-    found = _list_ids(tsvector.list_messages_with_words(words).filter(thread_id=thread_id))
-    readable = masked_search.filter_readable_messages(found, words, language, mask)
-    return [pk for pk in found if pk in readable]
+    """Return the ids of the messages that contain all the words, oldest first.
+
+    A message counts only if its text still contains the words after `mask`.
+    """
+    ids = _list_ids(tsvector.list_messages_with_words(words).filter(thread_id=thread_id))
+    readable = masked_search.filter_readable_messages(ids, words, language, mask)
+    return [pk for pk in ids if pk in readable]
 
 
-def _list_ids(messages: QuerySet[Message], limit: int = 500) -> list[str]:
+def _list_ids(messages: QuerySet[Message]) -> list[str]:
     ordered = messages.order_by("created_at", "sequence")
-    return list(ordered.values_list("pk", flat=True)[:limit])
+    return list(ordered.values_list("pk", flat=True)[:MAX_LISTED_MESSAGES])
 
 
 def select_messages_up_to(message: Message) -> MessageSelection:
-    """A thread's messages up to and with this one, for a clone."""
+    """Return a selection of the messages up to and including `message`, to clone them."""
     earlier = Message.objects.filter(thread_id=message.thread_id).filter(_before(message))
     return MessageSelection(message_ids=[*earlier.values_list("pk", flat=True), message.pk])

@@ -1,4 +1,4 @@
-"""Exports that people ask for in the admin: made at once when small, else in the background."""
+"""Export jobs of the admin: small ones run during the request, others in a Celery worker."""
 
 import gzip
 import io
@@ -10,24 +10,27 @@ import orjson
 from django.utils import timezone
 
 from mastra_memory.content import redaction
-from mastra_memory.db import json_text, routing, sql
+from mastra_memory.db import json_text, routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exporters import jsonl, markdown, spreadsheet
 from mastra_memory.exporters.output import WriteBytes
 from mastra_memory.exporters.selection import ExportSelection
 from mastra_memory.models import ExportJob, Message, Thread
-from mastra_memory.review import masked_files
+from mastra_memory.review import masked_files, queries
 
 MAX_IMMEDIATE_MESSAGES = 2_000
-"""So many messages are exported while one waits."""
+"""Messages that are exported while the browser waits."""
 THREADS_PER_BATCH = 100
-"""Threads between two marks of progress."""
+"""Threads that are exported between two updates of the progress."""
 FILE_LIFETIME = timedelta(days=7)
-"""So long a finished file stays; then the export goes."""
+"""How long the file of a finished export is kept."""
 RETRY_PERIOD = timedelta(hours=6)
-"""So long an export that broke off is tried again by itself: one that kills workers must end."""
-ADVISORY_LOCK_CLASS = 0x6D6D6578  # "mmex"
-"""Advisory locks of this class are held while an export is made: a dead worker holds none."""
+"""How long an interrupted export is tried again.
+
+An export that kills its worker each time, for lack of memory, must not be tried forever.
+"""
+LOCK_CLASS = 0x6D6D6578  # "mmex"
+"""Class of PostgreSQL's advisory locks that are held while an export runs."""
 
 UNFINISHED_STATES = (ExportJob.State.WAITING, ExportJob.State.RUNNING)
 FORMATS = {
@@ -35,10 +38,14 @@ FORMATS = {
     ExportJob.Format.MARKDOWN: (markdown, "text/markdown; charset=utf-8"),
     ExportJob.Format.CSV: (spreadsheet, "text/csv; charset=utf-8"),
 }
+"""Exporter and MIME type by format."""
 
 
 def is_small(job: ExportJob) -> bool:
-    """Whether it can be made while a browser waits; looks at no more messages than it must."""
+    """Return True if the export can run while a browser waits.
+
+    Counts at most one message more than the limit, however long the threads are.
+    """
     messages = Message.objects.filter(thread__in=job.thread_ids).values("pk")
     return (
         len(job.thread_ids) <= MAX_IMMEDIATE_MESSAGES
@@ -47,42 +54,52 @@ def is_small(job: ExportJob) -> bool:
 
 
 def run_export(job_id: int) -> bool:
-    """Make the file; whether it was made here and now.
+    """Write the file of an export; return False if there was nothing to do.
 
-    A job that is done, or that somebody else is making, stays as it is; one that broke off begins
-    anew.
+    That is so if the job is finished or deleted, or if another worker is running it. An
+    interrupted job starts from the beginning. An error is stored with the job and raised again.
     """
-    with _try_lock(job_id) as is_ours:
+    with _try_lock(job_id) as is_locked:
         job = ExportJob.objects.filter(pk=job_id).exclude(state=ExportJob.State.DONE).first()
-        if not is_ours or job is None:
+        if not is_locked or job is None:
             return False
         _update_job(job, state=ExportJob.State.RUNNING, done=0, error="")
         try:
             content, thread_ids = _build_file(job)
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"[:500]
-            _update_job(job, state=ExportJob.State.FAILED, error=told)
+            message = f"{type(error).__name__}: {error}"[:500]
+            _update_job(job, state=ExportJob.State.FAILED, error=message)
             raise
-        done = {"state": ExportJob.State.DONE, "done": len(thread_ids), "thread_ids": thread_ids}
-        _update_job(job, content=content, finished_at=timezone.now(), **done)
+        _update_job(
+            job,
+            state=ExportJob.State.DONE,
+            content=content,
+            finished_at=timezone.now(),
+            done=len(thread_ids),
+            thread_ids=thread_ids,
+        )
         return True
 
 
 @contextmanager
 def _try_lock(job_id: int) -> Iterator[bool]:
-    """Hold the job for this connection, if nobody else does; the database lets go of the dead."""
-    key = (ADVISORY_LOCK_CLASS, job_id % 2**31)
-    found = sql.fetch_one("SELECT pg_try_advisory_lock(%s, %s)", key)
-    is_ours = bool(found and found[0])
+    """Hold the lock of the job if no other connection does; yield whether it is held.
+
+    An advisory lock tells a running job from an interrupted one without a timeout.
+    """
+    is_locked = queries.try_lock_export(job_id, lock_class=LOCK_CLASS)
     try:
-        yield is_ours
+        yield is_locked
     finally:
-        if is_ours:
-            sql.fetch_one("SELECT pg_advisory_unlock(%s, %s)", key)
+        if is_locked:
+            queries.unlock_export(job_id, lock_class=LOCK_CLASS)
 
 
 def list_unfinished_jobs() -> list[int]:
-    """Jobs that wait or broke off, and some that are being made: `run` tells them apart."""
+    """Return the keys of jobs that are waiting, running or interrupted.
+
+    `run_export` skips those that are running.
+    """
     jobs = ExportJob.objects.filter(
         state__in=UNFINISHED_STATES, created_at__gt=timezone.now() - RETRY_PERIOD
     )
@@ -90,37 +107,36 @@ def list_unfinished_jobs() -> list[int]:
 
 
 def fail_abandoned_jobs() -> None:
-    """Mark what broke off again and again as failed; its owner can start it once more."""
+    """Mark jobs that were interrupted until the end of `RETRY_PERIOD` as failed.
+
+    The user can start them again.
+    """
     old = ExportJob.objects.filter(
         state__in=UNFINISHED_STATES, created_at__lt=timezone.now() - RETRY_PERIOD
     )
     for job in old.defer("content"):
-        with _try_lock(job.pk) as nobody_works:
-            if nobody_works:
-                _update_job(
-                    job, state=ExportJob.State.FAILED, error="It broke off again and again."
-                )
+        with _try_lock(job.pk) as is_locked:
+            if is_locked:
+                error = "The export was interrupted again and again."
+                _update_job(job, state=ExportJob.State.FAILED, error=error)
 
 
 @retry_conflicts
 @routing.atomic
 def delete_expired_jobs() -> int:
-    """Delete exports that are old, and those that hold a conversation that was deleted since."""
+    """Delete old exports, and those that contain a thread that was deleted since.
+
+    Return how many were deleted.
+    """
     fail_abandoned_jobs()
     finished = ExportJob.objects.exclude(state__in=UNFINISHED_STATES)
-    removed, _kinds = finished.filter(created_at__lt=timezone.now() - FILE_LIFETIME).delete()
-    stale = sql.fetch_all(
-        """SELECT j.id FROM mastra_memory_exportjob j WHERE j.state = %s AND EXISTS (
-            SELECT FROM jsonb_array_elements_text(j.thread_ids) AS held (id)
-            WHERE NOT EXISTS (SELECT FROM mastra_memory_thread t WHERE t.id = held.id))""",
-        [ExportJob.State.DONE],
-    )
-    gone, _kinds = ExportJob.objects.filter(pk__in=[pk for (pk,) in stale]).delete()
-    return removed + gone
+    expired, _by_model = finished.filter(created_at__lt=timezone.now() - FILE_LIFETIME).delete()
+    stale, _by_model = ExportJob.objects.filter(pk__in=queries.list_stale_exports()).delete()
+    return expired + stale
 
 
 def get_file(job: ExportJob) -> tuple[bytes, str, str]:
-    """The finished file, its name and its type."""
+    """Return the unpacked file of a finished export, its name and its MIME type."""
     module, mime_type = FORMATS[ExportJob.Format(job.format)]
     stamp = timezone.localtime(job.created_at).strftime("%Y-%m-%d-%H%M")
     return gzip.decompress(bytes(job.content or b"")), f"threads-{stamp}{module.SUFFIX}", mime_type
@@ -131,51 +147,54 @@ def _update_job(job: ExportJob, **fields: object) -> None:
 
 
 def _build_file(job: ExportJob) -> tuple[bytes, list[str]]:
-    """The packed file, and the threads that are in it."""
+    """Return the packed file and the ids of the threads it contains."""
+    module, _mime_type = FORMATS[ExportJob.Format(job.format)]
     buffer = io.BytesIO()
-    done: list[str] = []
+    exported: list[str] = []
     with gzip.GzipFile("", "wb", fileobj=buffer, mtime=0) as packed:
         write = _mask_output(job, packed.write)
-        for batch in _iterate_batches(job.thread_ids):
-            module, _mime_type = FORMATS[ExportJob.Format(job.format)]
-            selection = ExportSelection(thread_ids=batch)
+        for thread_ids in _iterate_batches(job.thread_ids):
+            selection = ExportSelection(thread_ids=thread_ids)
             module.export(
-                selection, write if not done else _skip_first_line(job, write), _ignore_progress
+                selection, _skip_header(job, write) if exported else write, _ignore_progress
             )
-            done += batch
-            _update_job(job, done=len(done))
-    return buffer.getvalue(), done
+            exported += thread_ids
+            _update_job(job, done=len(exported))
+    return buffer.getvalue(), exported
 
 
 def _ignore_progress() -> None:
-    """Progress is noted batch by batch: inside a batch's transaction nobody would see it."""
+    """Do nothing after a thread: updates inside an exporter's transaction are not visible."""
 
 
 def _iterate_batches(thread_ids: Sequence[str]) -> Iterator[list[str]]:
-    """The threads that are still there, oldest first."""
-    there = Thread.objects.filter(pk__in=thread_ids).order_by("created_at", "pk")
-    ids = list(there.values_list("pk", flat=True))
-    for at in range(0, len(ids), THREADS_PER_BATCH):
-        yield ids[at : at + THREADS_PER_BATCH]
+    """Yield the ids of the threads that still exist, oldest first."""
+    threads = Thread.objects.filter(pk__in=thread_ids).order_by("created_at", "pk")
+    ids = list(threads.values_list("pk", flat=True))
+    for start in range(0, len(ids), THREADS_PER_BATCH):
+        yield ids[start : start + THREADS_PER_BATCH]
 
 
-def _skip_first_line(job: ExportJob, write: WriteBytes) -> WriteBytes:
-    """Without the first line, where the format has a heading of its own."""
+def _skip_header(job: ExportJob, write: WriteBytes) -> WriteBytes:
+    """Return a writer that leaves out the first line, which only the first batch needs.
+
+    Markdown files have no such line.
+    """
     if job.format == ExportJob.Format.MARKDOWN:
         return write
-    lines = 0
+    is_header = True
 
-    def later(data: bytes) -> None:
-        nonlocal lines
-        lines += 1
-        if lines > 1:
+    def write_rest(data: bytes) -> None:
+        nonlocal is_header
+        if not is_header:
             write(data)
+        is_header = False
 
-    return later
+    return write_rest
 
 
 def _mask_output(job: ExportJob, write: Callable[[bytes], object]) -> WriteBytes:
-    """Masks what the owner may not see: in JSON value by value, so that it stays JSON."""
+    """Return a writer that masks personal data, if the owner of the job may not see it."""
     mask = redaction.get_mask()
     if not job.masked or mask is redaction.keep_text:
         return write
@@ -185,7 +204,7 @@ def _mask_output(job: ExportJob, write: Callable[[bytes], object]) -> WriteBytes
 
 
 def _mask_line(line: bytes, mask: redaction.Mask) -> bytes:
-    """Return a line of JSON with its values and the files of a message masked."""
+    """Mask the values of one line of JSON, and the files inside it, so that it stays valid."""
     value = json_text.loads(line)
     masked = redaction.mask_json(value, mask)
     masked_files.mask_embedded_files(value.get("content"), masked.get("content"), mask)

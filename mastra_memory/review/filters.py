@@ -1,4 +1,4 @@
-"""Narrow the thread list, each condition through an index."""
+"""Filters of the thread list. Each one can use an index."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,13 +19,14 @@ from mastra_memory.models import (
 )
 
 MAX_THREADS_COUNTED = 5_000
-"""How many threads, newest activity first, are looked through for their length."""
+"""Threads that are filtered by their number of messages: those active last."""
 
 
 class HasFailedToolCall(Func):
-    """Whether a message holds a failed tool call; a partial index knows those that do."""
+    """A condition that is true for messages with a failed tool call."""
 
-    # Word for word the condition of the index `mastra_message_tool_error`.
+    # Must equal the condition of the partial index `mastra_message_tool_error`, or PostgreSQL does
+    # not use it.
     template = (
         "(%(expressions)s @? "
         "'$.parts[*].toolInvocation ? (@.state == \"output-error\" || @.isError == true)')"
@@ -34,23 +35,24 @@ class HasFailedToolCall(Func):
     conditional = True
 
     def __init__(self, content: str = "content") -> None:
+        """Take the name of the JSON field with the content of the message."""
         super().__init__(F(content))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadFilters:
-    """What the list is to show; None and empty stand for no condition."""
+    """Conditions on threads. None and the empty string stand for no condition."""
 
     resource: str = ""
     created_from: datetime | None = None
     created_to: datetime | None = None
     active_from: datetime | None = None
     active_to: datetime | None = None
-    """The ends are exclusive."""
+    """Exclusive, as `created_to` is."""
     status: str = ""
     priority: int | None = None
     assignee: str = ""
-    """A user's key, or `none`."""
+    """A user's primary key, or `none` for threads without an assignee."""
     tag: str = ""
     notes: bool | None = None
     tool_errors: bool | None = None
@@ -61,89 +63,97 @@ class ThreadFilters:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def filter_threads(threads: QuerySet[Thread], wanted: ThreadFilters) -> QuerySet[Thread]:
-    """The threads that meet every condition."""
-    threads = _filter_by_thread(threads, wanted)
-    threads = _filter_by_review(threads, wanted)
-    if wanted.notes is not None:
-        threads = _filter_by_condition(threads, wanted.notes, _thread_in(ReviewNote.objects.all()))
-    if wanted.tool_errors is not None:
-        failed = _thread_in(Message.objects.filter(HasFailedToolCall()))
-        threads = _filter_by_condition(threads, wanted.tool_errors, failed)
-    if wanted.working_memory is not None:
-        threads = _filter_by_condition(threads, wanted.working_memory, _has_working_memory())
-    if wanted.min_messages or wanted.max_messages is not None:
-        threads = _filter_by_length(threads, wanted.min_messages or 0, wanted.max_messages)
+def filter_threads(threads: QuerySet[Thread], filters: ThreadFilters) -> QuerySet[Thread]:
+    """Return the threads that meet all conditions."""
+    threads = _filter_by_thread(threads, filters)
+    threads = _filter_by_review(threads, filters)
+    if filters.notes is not None:
+        has_notes = _is_thread_of(ReviewNote.objects.all())
+        threads = _filter_by_condition(threads, filters.notes, has_notes)
+    if filters.tool_errors is not None:
+        has_errors = _is_thread_of(Message.objects.filter(HasFailedToolCall()))
+        threads = _filter_by_condition(threads, filters.tool_errors, has_errors)
+    if filters.working_memory is not None:
+        threads = _filter_by_condition(threads, filters.working_memory, _has_working_memory())
+    if filters.min_messages or filters.max_messages is not None:
+        threads = _filter_by_length(threads, filters.min_messages or 0, filters.max_messages)
     return threads
 
 
-def _filter_by_thread(threads: QuerySet[Thread], wanted: ThreadFilters) -> QuerySet[Thread]:
-    if wanted.resource:
-        threads = threads.of_resource(wanted.resource)  # type: ignore[attr-defined]
-    if wanted.created_from:
-        threads = threads.filter(created_at__gte=wanted.created_from)
-    if wanted.created_to:
-        threads = threads.filter(created_at__lt=wanted.created_to)
-    if wanted.active_from:
-        threads = threads.filter(updated_at__gte=wanted.active_from)
-    if wanted.active_to:
-        threads = threads.filter(updated_at__lt=wanted.active_to)
-    if wanted.clone is not None:
-        threads = threads.filter(clone_source_id__isnull=not wanted.clone)
-    if wanted.metadata:
-        threads = threads.filter(metadata__contains=wanted.metadata)
+def _filter_by_thread(threads: QuerySet[Thread], filters: ThreadFilters) -> QuerySet[Thread]:
+    if filters.resource:
+        threads = threads.of_resource(filters.resource)  # type: ignore[attr-defined]
+    if filters.created_from:
+        threads = threads.filter(created_at__gte=filters.created_from)
+    if filters.created_to:
+        threads = threads.filter(created_at__lt=filters.created_to)
+    if filters.active_from:
+        threads = threads.filter(updated_at__gte=filters.active_from)
+    if filters.active_to:
+        threads = threads.filter(updated_at__lt=filters.active_to)
+    if filters.clone is not None:
+        threads = threads.filter(clone_source_id__isnull=not filters.clone)
+    if filters.metadata:
+        threads = threads.filter(metadata__contains=filters.metadata)
     return threads
 
 
-def _filter_by_review(threads: QuerySet[Thread], wanted: ThreadFilters) -> QuerySet[Thread]:
+def _filter_by_review(threads: QuerySet[Thread], filters: ThreadFilters) -> QuerySet[Thread]:
     reviews = Review.objects.filter(thread_id=OuterRef("pk"))
-    if wanted.status == Review.Status.NEW:  # most threads have no review yet
+    # A thread without a review counts as new, of normal priority and unassigned.
+    if filters.status == Review.Status.NEW:
         threads = threads.filter(~Exists(reviews.exclude(status=Review.Status.NEW)))
-    elif wanted.status:
-        threads = threads.filter(review__status=wanted.status)
-    if wanted.priority == Review.Priority.NORMAL:
-        threads = threads.filter(~Exists(reviews.exclude(priority=wanted.priority)))
-    elif wanted.priority is not None:
-        threads = threads.filter(review__priority=wanted.priority)
-    if wanted.assignee == "none":
+    elif filters.status:
+        threads = threads.filter(review__status=filters.status)
+    if filters.priority == Review.Priority.NORMAL:
+        threads = threads.filter(~Exists(reviews.exclude(priority=filters.priority)))
+    elif filters.priority is not None:
+        threads = threads.filter(review__priority=filters.priority)
+    if filters.assignee == "none":
         threads = threads.filter(~Exists(reviews.filter(assignee__isnull=False)))
-    elif wanted.assignee:
-        threads = threads.filter(review__assignee_id=int(wanted.assignee))
-    if wanted.tag:
-        # By its key: only then does the planner know how common the tag is.
-        tag = Tag.objects.filter(name=wanted.tag).values_list("pk", flat=True).first()
-        tagged = ThreadTag.objects.filter(thread_id=OuterRef("pk"), tag_id=tag or 0)
+    elif filters.assignee:
+        threads = threads.filter(review__assignee_id=int(filters.assignee))
+    if filters.tag:
+        # With the key in the query, not a join on the name, the planner knows how common it is.
+        tag_id = Tag.objects.filter(name=filters.tag).values_list("pk", flat=True).first()
+        tagged = ThreadTag.objects.filter(thread_id=OuterRef("pk"), tag_id=tag_id or 0)
         threads = threads.filter(Exists(tagged))
     return threads
 
 
-def _filter_by_condition(threads: QuerySet[Thread], wanted: bool, condition: Q) -> QuerySet[Thread]:
-    return threads.filter(condition if wanted else ~condition)
+def _filter_by_condition(
+    threads: QuerySet[Thread], expected: bool, condition: Q
+) -> QuerySet[Thread]:
+    return threads.filter(condition if expected else ~condition)
 
 
-def _thread_in(rows: QuerySet[Any]) -> Q:
+def _is_thread_of(rows: QuerySet[Any]) -> Q:
+    """Return a condition that is true for threads that one of the rows belongs to."""
     return Q(Exists(rows.filter(thread_id=OuterRef("pk"))))
 
 
 def _has_working_memory() -> Q:
-    """A text of the thread's own, or one of its resource."""
-    texts = WorkingMemory.objects.exclude(content="")
-    threads = texts.filter(thread__isnull=False).values("thread_id")
-    resources = texts.filter(thread__isnull=True).values("resource_id")
-    return Q(pk__in=Subquery(threads)) | Q(resource_id__in=Subquery(resources))
+    """Return a condition that is true for threads whose own or resource's memory has a text."""
+    memories = WorkingMemory.objects.exclude(content="")
+    thread_ids = memories.filter(thread__isnull=False).values("thread_id")
+    resource_ids = memories.filter(thread__isnull=True).values("resource_id")
+    return Q(pk__in=Subquery(thread_ids)) | Q(resource_id__in=Subquery(resource_ids))
 
 
-def _filter_by_length(threads: QuerySet[Thread], least: int, most: int | None) -> QuerySet[Thread]:
-    window = threads.order_by("-updated_at", "-pk").values("pk")[:MAX_THREADS_COUNTED]
-    kept = Thread.objects.filter(pk__in=Subquery(window))
-    own = Message.objects.filter(thread_id=OuterRef("pk")).order_by("created_at", "sequence")
-    if least > 0:
-        kept = kept.filter(Exists(_message_at(own, least - 1)))
-    if most is not None:
-        kept = kept.filter(~Exists(_message_at(own, most)))
-    return threads.filter(pk__in=list(kept.values_list("pk", flat=True)))
+def _filter_by_length(
+    threads: QuerySet[Thread], minimum: int, maximum: int | None
+) -> QuerySet[Thread]:
+    newest = threads.order_by("-updated_at", "-pk").values("pk")[:MAX_THREADS_COUNTED]
+    matching = Thread.objects.filter(pk__in=Subquery(newest))
+    messages = Message.objects.filter(thread_id=OuterRef("pk")).order_by("created_at", "sequence")
+    if minimum > 0:
+        matching = matching.filter(Exists(_message_at(messages, minimum - 1)))
+    if maximum is not None:
+        matching = matching.filter(~Exists(_message_at(messages, maximum)))
+    # Evaluated here: inside another subquery PostgreSQL would check all threads, not the newest.
+    return threads.filter(pk__in=list(matching.values_list("pk", flat=True)))
 
 
 def _message_at(messages: QuerySet[Message], offset: int) -> QuerySet[Any, Any]:
-    """Whether there is a message after `offset` others: no count over long threads."""
+    """Return the message after `offset` others. Cheaper than counting a long thread."""
     return messages.values("pk")[offset : offset + 1]

@@ -1,4 +1,7 @@
-"""What people changed in threads: written down once for us and once in Django's own log."""
+"""The history of changes that users make to threads.
+
+Each change is stored twice: as a `ThreadChange` with full values, and in the log of Django's admin.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,17 +19,18 @@ from mastra_memory.db import json_text
 from mastra_memory.models import Thread, ThreadChange
 
 MAX_LOGGED_CHARACTERS = 2000
-"""Characters of each side of a change that Django's log keeps; our own history keeps all."""
-
-
+"""Characters of each value in Django's log; a `ThreadChange` keeps the whole value."""
 MAX_SHOWN_BYTES = 50_000
-"""Of each side of a change that a page shows."""
+"""Longer values of a change are not shown."""
 TOO_LONG_PLACEHOLDER = "…"
+"""Replaces values that are too long to be shown."""
+MAX_TITLE_CHARACTERS = 200
+"""Length of the object's name in Django's log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeInput:
-    """One change to write down."""
+    """A change to record. Values must be JSON."""
 
     thread_id: str
     kind: str
@@ -36,7 +40,10 @@ class ChangeInput:
 
 
 def record_changes(by: Any, *changes: ChangeInput) -> list[ThreadChange]:
-    """Write changes down, in the transaction that makes them."""
+    """Store changes made by a user, or by the system if `by` is None.
+
+    Call it in the transaction that makes the changes.
+    """
     rows = ThreadChange.objects.bulk_create(
         ThreadChange(
             thread_id=change.thread_id,
@@ -54,16 +61,16 @@ def record_changes(by: Any, *changes: ChangeInput) -> list[ThreadChange]:
 
 
 def _write_admin_log(by: Any, changes: Sequence[ChangeInput]) -> None:
-    # Imported late: hosts may use the app without Django's admin.
+    # Not imported at the top: a host project may run without Django's admin.
     log_entry: Any = apps.get_model("admin", "LogEntry")
-    kind_of_thread = ContentType.objects.get_for_model(Thread)
+    content_type = ContentType.objects.get_for_model(Thread)
     titles = _get_masked_titles(change.thread_id for change in changes)
     log_entry.objects.bulk_create(
         log_entry(
             user_id=by.pk,
-            content_type=kind_of_thread,
+            content_type=content_type,
             object_id=change.thread_id,
-            object_repr=titles.get(change.thread_id, change.thread_id)[:200],
+            object_repr=titles.get(change.thread_id, change.thread_id)[:MAX_TITLE_CHARACTERS],
             action_flag=2,  # CHANGE
             change_message=_format_log_message(change),
         )
@@ -72,10 +79,14 @@ def _write_admin_log(by: Any, changes: Sequence[ChangeInput]) -> None:
 
 
 def _get_masked_titles(thread_ids: Iterable[str]) -> dict[str, str]:
-    beginning = Left("title", 200 + 2 * redaction.MAX_MATCH_CHARS)
-    found = Thread.objects.filter(pk__in=set(thread_ids)).values_list("pk", beginning)
-    mask = redaction.get_mask()  # Django shows these names to everybody
-    return {pk: redaction.mask_beginning(title, mask, 200) or pk for pk, title in found}
+    # Django shows the names in its log to every member of staff.
+    mask = redaction.get_mask()
+    beginning = Left("title", MAX_TITLE_CHARACTERS + 2 * redaction.MAX_MATCH_CHARS)
+    titles = Thread.objects.filter(pk__in=set(thread_ids)).values_list("pk", beginning)
+    return {
+        pk: redaction.mask_beginning(title, mask, MAX_TITLE_CHARACTERS) or pk
+        for pk, title in titles
+    }
 
 
 def _format_log_message(change: ChangeInput) -> str:
@@ -88,7 +99,7 @@ def _truncate_json(value: Any) -> str:
 
 
 def log_deletion(by: Any, thread: Thread) -> None:
-    """Say in Django's log that a thread is about to go, and what it was."""
+    """Record in Django's log that the user is about to delete the thread."""
     if not apps.is_installed("django.contrib.admin"):
         return
     log_entry: Any = apps.get_model("admin", "LogEntry")
@@ -96,16 +107,18 @@ def log_deletion(by: Any, thread: Thread) -> None:
         user_id=by.pk,
         content_type=ContentType.objects.get_for_model(Thread),
         object_id=thread.pk,
-        object_repr=redaction.mask_beginning(str(thread), redaction.get_mask(), 200),
+        object_repr=redaction.mask_beginning(
+            str(thread), redaction.get_mask(), MAX_TITLE_CHARACTERS
+        ),
         action_flag=3,  # DELETION
         change_message=f"deleted: was {thread.messages.count()} messages of {thread.resource_id}",
     )
 
 
 def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
-    """Return the newest changes first, with their authors.
+    """Return the newest changes of the thread with their authors, newest first.
 
-    Values that are too long to be shown are not read: they are `TOO_LONG_PLACEHOLDER` instead.
+    Values of more than `MAX_SHOWN_BYTES` are not read; `TOO_LONG_PLACEHOLDER` replaces them.
     """
     changes: Any = ThreadChange.objects.filter(thread_id=thread_id).select_related("author")
     changes = changes.defer("before", "after").annotate(
@@ -118,26 +131,26 @@ def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
 
 
 def _value_or_placeholder(field: str) -> Case:
-    """Return the value, or `TOO_LONG_PLACEHOLDER` in its place.
+    """Return an expression for the value, or for `TOO_LONG_PLACEHOLDER` if it is too long.
 
-    PostgreSQL knows the stored size without reading the value. Compressed, it may be a hundredth
-    of the real size, which is looked at only where the stored size is small.
+    PostgreSQL knows the stored size without reading the value. Since values are compressed, the
+    real size is checked as well, but only if the stored size is small.
     """
     stored = Func(F(field), function="pg_column_size", output_field=IntegerField())
     text = Cast(F(field), TextField())
-    written = Func(text, function="octet_length", output_field=IntegerField())
+    real = Func(text, function="octet_length", output_field=IntegerField())
     too_long = Value(TOO_LONG_PLACEHOLDER, output_field=JSONField())
     return Case(
         When(GreaterThan(stored, MAX_SHOWN_BYTES), then=too_long),
-        When(GreaterThan(written, MAX_SHOWN_BYTES), then=too_long),
+        When(GreaterThan(real, MAX_SHOWN_BYTES), then=too_long),
         default=F(field),
     )
 
 
 def find_undoable_change(thread_id: str, *, with_values: bool = True) -> ThreadChange | None:
-    """The newest edit, if nobody took it back and it can be taken back.
+    """Return the newest edit that can be undone, or None.
 
-    Without `with_values`, what it changed is read only when it is asked for.
+    Without `with_values`, the values are loaded only on access.
     """
     edits = ThreadChange.objects.filter(thread_id=thread_id, kind__in=ThreadChange.UNDOABLE)
     if not with_values:
@@ -146,7 +159,7 @@ def find_undoable_change(thread_id: str, *, with_values: bool = True) -> ThreadC
 
 
 def mark_undone(change: ThreadChange, by: Any) -> None:
-    """Note that a change was taken back."""
+    """Mark a change as undone and record the undo as a change of its own."""
     ThreadChange.objects.filter(pk=change.pk).update(undone_at=timezone.now())
     kind = ThreadChange.Kind.UNDO
     record_changes(
@@ -162,14 +175,13 @@ def mark_undone(change: ThreadChange, by: Any) -> None:
 
 
 def count_related_rows(thread_ids: Sequence[str]) -> dict[str, int]:
-    """What hangs on these threads and goes with them, by the plural of its name."""
-    kept: dict[str, int] = {str(Thread._meta.verbose_name_plural): len(thread_ids)}
+    """Return how many rows of each model are deleted with the threads, by plural name."""
+    counts: dict[str, int] = {str(Thread._meta.verbose_name_plural): len(thread_ids)}
     for relation in Thread._meta.related_objects:
-        rows = relation.related_model._default_manager.filter(
-            **{f"{relation.field.name}__in": thread_ids}
-        )
-        if relation.field.null and relation.related_model._meta.model_name == "modelusage":
-            continue  # the numbers stay when their thread goes
+        model = relation.related_model
+        if relation.field.null and model._meta.model_name == "modelusage":
+            continue  # usage records are kept without their thread
+        rows = model._default_manager.filter(**{f"{relation.field.name}__in": thread_ids})
         if count := rows.count():
-            kept[str(relation.related_model._meta.verbose_name_plural)] = count
-    return kept
+            counts[str(model._meta.verbose_name_plural)] = count
+    return counts

@@ -1,4 +1,4 @@
-"""Mask personal data in files that messages hold."""
+"""Mask personal data in files that are embedded in messages."""
 
 import codecs
 from collections.abc import Mapping
@@ -10,17 +10,17 @@ from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 
 HIDDEN_FILE = "[hidden]"
-"""Stands in an export for a file that cannot be masked."""
+"""Replaces a file that cannot be masked in an export."""
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
-"""Types that are shown as they are: no pattern can read a picture."""
+"""Types that are not masked: no pattern can read an image."""
 
 _UTF16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def mask_file(data: bytes, mime_type: str, mask: Mask) -> bytes | None:
-    """Return the file masked, or None if it is neither a text nor a picture.
+    """Return the masked file, or None if it is neither a text nor an image.
 
-    The bytes decide whether it is a text, since senders choose the type.
+    Its bytes decide whether it is a text: the MIME type is chosen by the sender.
     """
     if mask is keep_text:
         return data
@@ -32,7 +32,7 @@ def mask_file(data: bytes, mime_type: str, mask: Mask) -> bytes | None:
 
 
 def _decode(data: bytes, mime_type: str) -> tuple[str, str] | None:
-    """Return the text and its encoding, or None if it is not a text."""
+    """Return the text and its encoding, or None if the data is not a text."""
     encodings = ["utf-16"] if data.startswith(_UTF16_BOMS) else ["utf-8"]
     if mime_type.lower().startswith("text/"):
         encodings.append("latin-1")
@@ -41,13 +41,13 @@ def _decode(data: bytes, mime_type: str) -> tuple[str, str] | None:
             text = data.decode(encoding)
         except UnicodeDecodeError:
             continue
-        # A NUL says that it is binary, or a text in an encoding that is not announced.
+        # Binary data, or text in an encoding without a byte order mark, contains NUL.
         return None if "\x00" in text else (text, encoding)
     return None
 
 
 def mask_document(text: str, mask: Mask) -> str:
-    """Return the text masked. In JSON, values are masked as they read, not as they are escaped."""
+    """Return the masked text. In JSON, the decoded values are masked, not their escapes."""
     if text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
         try:
             value = json_text.loads(text.lstrip("\ufeff").encode())
@@ -59,9 +59,9 @@ def mask_document(text: str, mask: Mask) -> str:
 
 
 def mask_embedded_files(content: Any, masked: Any, mask: Mask) -> None:
-    """Mask the files that `content` holds, in its copy `masked`.
+    """Mask the files embedded in `content`, and put the results into `masked`.
 
-    `masked` is `content` after `mask_json`, which cannot read what is encoded in base64.
+    `masked` is `content` after `mask_json`, which does not decode base64. It is changed in place.
     """
     parts = content.get("parts") if isinstance(content, Mapping) else None
     if not isinstance(parts, list):
@@ -69,15 +69,15 @@ def mask_embedded_files(content: Any, masked: Any, mask: Mask) -> None:
     for index, part in enumerate(parts):
         if not isinstance(part, Mapping) or part.get("type") not in ("file", "image"):
             continue
-        found = part_types.read_file(content, index)
-        if found is None:
+        file = part_types.read_file(content, index)
+        if file is None:
             continue
-        data, mime_type, _name = found
+        data, mime_type, _name = file
         masked_data = mask_file(data, mime_type, mask)
-        field = part_types.get_file_key(part)
+        key = part_types.get_file_key(part)
         if masked_data is None:
-            masked["parts"][index][field] = HIDDEN_FILE
+            masked["parts"][index][key] = HIDDEN_FILE
         elif masked_data != data:
-            masked["parts"][index][field] = data_uris.build_data_uri(masked_data, mime_type)
+            masked["parts"][index][key] = data_uris.build_data_uri(masked_data, mime_type)
         else:
-            masked["parts"][index][field] = part[field]
+            masked["parts"][index][key] = part[key]

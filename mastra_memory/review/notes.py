@@ -1,4 +1,4 @@
-"""Notes on threads and messages, and who is looking at a thread."""
+"""Notes on threads and on single messages."""
 
 from typing import Any
 
@@ -16,48 +16,55 @@ MAX_NOTE_CHARACTERS = 20_000
 
 
 def list_notes(thread_id: str, *, mask: Mask = keep_text) -> list[ReviewNote]:
-    """Oldest first, with their authors; masked ones are to be shown, not saved."""
+    """Return the notes on the thread and its messages, oldest first.
+
+    Do not save the returned notes: their texts are masked.
+    """
     notes = ReviewNote.objects.filter(thread_id=thread_id).select_related("author")
-    listed = list(notes.order_by("created_at", "pk"))
-    for note in listed:
+    ordered = list(notes.order_by("created_at", "pk"))
+    for note in ordered:
         note.text = mask(note.text)
-    return listed
+    return ordered
 
 
 def count_notes_after(thread_id: str, note_id: int) -> int:
-    """How many notes were written since this one."""
+    """Return how many notes on the thread are newer than this one."""
     return ReviewNote.objects.filter(thread_id=thread_id, pk__gt=note_id).count()
 
 
 @retry_conflicts
 @routing.atomic
 def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = None) -> ReviewNote:
-    """Write a note. Raises `InvalidInput` for an empty one or for a message of another thread."""
+    """Add a note to the thread, or to one of its messages.
+
+    Raises:
+        InvalidInput: The text is empty or too long, or the message is not in this thread.
+    """
     text = json_text.clean_text(text).strip()
     if not text or len(text) > MAX_NOTE_CHARACTERS:
         raise InvalidInput(_("A note needs 1 to %d characters.") % MAX_NOTE_CHARACTERS)
     if message_id and not Message.objects.filter(pk=message_id, thread_id=thread_id).exists():
-        raise InvalidInput(_("The message is not part of this conversation any more."))
+        raise InvalidInput(_("The message is no longer part of this conversation."))
     note = ReviewNote.objects.create(
         thread_id=thread_id, text=text, author=by, message_id=message_id or None
     )
-    history.record_changes(by, _change(note, after=text))
+    history.record_changes(by, _build_change(note, after=text))
     return note
 
 
 @retry_conflicts
 @routing.atomic
 def delete_note(thread_id: str, note_id: int, *, by: Any) -> bool:
-    """Delete a note of one's own; False when there is no such note."""
+    """Delete a note of the user; return False if the user has no such note."""
     note = ReviewNote.objects.filter(pk=note_id, thread_id=thread_id, author=by).first()
     if note is None:
         return False
-    history.record_changes(by, _change(note, before=note.text))
+    history.record_changes(by, _build_change(note, before=note.text))
     note.delete()
     return True
 
 
-def _change(
+def _build_change(
     note: ReviewNote, *, before: str | None = None, after: str | None = None
 ) -> ChangeInput:
     return ChangeInput(

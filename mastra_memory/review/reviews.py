@@ -1,4 +1,4 @@
-"""The state of reviews: status, assignee, priority, tags, and what comes next."""
+"""The state of reviews: status, assignee, priority, and each reviewer's queue."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,15 +15,15 @@ from mastra_memory.review import history
 from mastra_memory.review.history import ChangeInput
 
 OPEN_STATUSES = (Review.Status.NEW, Review.Status.IN_REVIEW, Review.Status.FLAGGED)
-"""What waits for a reviewer; `waiting` waits for somebody else."""
+"""Statuses that need a reviewer. `waiting` means that the reviewer waits for someone else."""
 MAX_QUEUE_LENGTH = 500
 REVIEW_FIELDS = ("status", "priority", "assignee_id")
 
 
 def get_review(thread_id: str) -> Review:
-    """The thread's review; an unsaved one of version 0 when nobody has begun."""
-    found = Review.objects.filter(pk=thread_id).select_related("assignee", "changed_by").first()
-    return found or Review(thread_id=thread_id, version=0)
+    """Return the review of the thread, or an unsaved one of version 0 if it has none."""
+    review = Review.objects.filter(pk=thread_id).select_related("assignee", "changed_by").first()
+    return review or Review(thread_id=thread_id, version=0)
 
 
 @retry_conflicts
@@ -31,32 +31,41 @@ def get_review(thread_id: str) -> Review:
 def update_reviews(
     thread_ids: Sequence[str], *, by: Any, version: int | None = None, **fields: Any
 ) -> int:
-    """Set `status`, `priority`, `assignee_id` of the threads' reviews; how many changed.
+    """Set fields of the threads' reviews and return how many reviews changed.
 
-    A fixed number of statements. With `version`, raises `StaleData` if somebody changed one since
-    it had that version.
+    Runs a fixed number of queries.
+
+    Args:
+        thread_ids: Threads to update; missing reviews are created.
+        by: The user who makes the change.
+        version: The version that the user has seen; None skips the check.
+        **fields: New values of `status`, `priority` and `assignee_id`.
+
+    Raises:
+        StaleData: A review was changed since it had this version. Nothing is changed.
     """
     locking.lock_threads(thread_ids, "KEY SHARE")
-    # Version 0 is what a form says that was filled in before anybody had begun.
+    # Version 0 is what a page shows while there is no review yet, so its form stays valid.
     Review.objects.bulk_create(
         [Review(thread_id=pk, version=0) for pk in sorted(thread_ids)], ignore_conflicts=True
     )
-    held = Review.objects.select_for_update().filter(pk__in=thread_ids).order_by("pk")
-    current = list(held)
-    if version is not None and any(review.version != version for review in current):
-        raise StaleData(_("Somebody else changed this review meanwhile."))
-    changed = [r for r in current if any(getattr(r, name) != fields[name] for name in fields)]
+    # Locked in the order of keys, so that two bulk changes do not wait for each other.
+    locked = Review.objects.select_for_update().filter(pk__in=thread_ids).order_by("pk")
+    reviews = list(locked)
+    if version is not None and any(review.version != version for review in reviews):
+        raise StaleData(_("Another user changed this review in the meantime."))
+    changed = [r for r in reviews if any(getattr(r, name) != fields[name] for name in fields)]
     if "status" in fields:
-        resolved = fields["status"] == Review.Status.RESOLVED
-        fields["resolved_at"] = timezone.now() if resolved else None
+        is_resolved = fields["status"] == Review.Status.RESOLVED
+        fields["resolved_at"] = timezone.now() if is_resolved else None
     Review.objects.filter(pk__in=[r.pk for r in changed]).update(
         **fields, version=F("version") + 1, changed_by=by, updated_at=timezone.now()
     )
-    history.record_changes(by, *(_change(review, fields) for review in changed))
+    history.record_changes(by, *(_build_change(review, fields) for review in changed))
     return len(changed)
 
 
-def _change(review: Review, fields: dict[str, Any]) -> ChangeInput:
+def _build_change(review: Review, fields: dict[str, Any]) -> ChangeInput:
     names = [
         name for name in REVIEW_FIELDS if name in fields and getattr(review, name) != fields[name]
     ]
@@ -69,14 +78,20 @@ def _change(review: Review, fields: dict[str, Any]) -> ChangeInput:
 
 
 def list_queue(user: Any, threads: QuerySet[Thread]) -> list[str]:
-    """Ids of what a person still has to do, the most urgent and then the oldest first."""
-    mine = threads.filter(review__assignee=user, review__status__in=OPEN_STATUSES)
-    ordered = mine.order_by("-review__priority", "updated_at", "pk")
+    """Return the ids of the open threads assigned to the user.
+
+    The highest priority comes first, then the longest time without activity.
+    """
+    assigned = threads.filter(review__assignee=user, review__status__in=OPEN_STATUSES)
+    ordered = assigned.order_by("-review__priority", "updated_at", "pk")
     return list(ordered.values_list("pk", flat=True)[:MAX_QUEUE_LENGTH])
 
 
 def find_next(queue: Sequence[str], current: str | None) -> str | None:
-    """What comes after the current thread, round to the beginning; None when nothing is left."""
+    """Return the thread after `current`, starting again at the end of the queue.
+
+    Return None if the queue has no other thread.
+    """
     others = [pk for pk in queue if pk != current]
     if not others:
         return None
@@ -87,9 +102,9 @@ def find_next(queue: Sequence[str], current: str | None) -> str | None:
 
 
 def find_unassigned_thread(threads: QuerySet[Thread], *, skip: Iterable[str] = ()) -> str | None:
-    """The thread with the newest activity that is nobody's and not settled."""
-    taken = Review.objects.filter(
+    """Return the open thread without an assignee that was active last, or None."""
+    assigned_or_closed = Review.objects.filter(
         ~Q(assignee=None) | ~Q(status__in=OPEN_STATUSES), thread_id=OuterRef("pk")
     ).order_by()
-    free = threads.filter(~Exists(taken)).exclude(pk__in=list(skip))
-    return free.order_by("-updated_at", "-pk").values_list("pk", flat=True).first()
+    unassigned = threads.filter(~Exists(assigned_or_closed)).exclude(pk__in=list(skip))
+    return unassigned.order_by("-updated_at", "-pk").values_list("pk", flat=True).first()

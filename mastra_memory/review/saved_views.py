@@ -1,4 +1,4 @@
-"""Saved views: named filters, for one person or for all."""
+"""Saved views: named filters of the thread list, private or shared."""
 
 from typing import Any
 
@@ -9,9 +9,11 @@ from mastra_memory.db import json_text, routing
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import DefaultView, SavedView
 
+MAX_NAME_CHARACTERS = 100
+
 
 def list_views(user: Any) -> QuerySet[SavedView]:
-    """One's own and the shared ones."""
+    """Return the user's own views and the shared ones."""
     return SavedView.objects.filter(Q(owner=user) | Q(shared=True)).select_related("owner")
 
 
@@ -19,11 +21,22 @@ def list_views(user: Any) -> QuerySet[SavedView]:
 def save_view(
     user: Any, name: str, query: str, *, shared: bool = False, default: bool = False
 ) -> SavedView:
-    """Keep a filter under a name; the name again replaces it. Raises `InvalidInput` without one."""
-    name = " ".join(json_text.clean_text(name).split())[:100]
+    """Save a filter under a name. A view of the user with the same name is replaced.
+
+    Args:
+        user: The owner.
+        name: A name; a long one is cut.
+        query: The query string of the filtered list.
+        shared: Show the view to all users.
+        default: Open the list with this view.
+
+    Raises:
+        InvalidInput: The name is empty.
+    """
+    name = " ".join(json_text.clean_text(name).split())[:MAX_NAME_CHARACTERS]
     if not name:
         raise InvalidInput(_("A view needs a name."))
-    view, _made = SavedView.objects.update_or_create(
+    view, _created = SavedView.objects.update_or_create(
         owner=user, name=name, defaults={"query": query, "shared": shared}
     )
     if default:
@@ -32,7 +45,7 @@ def save_view(
 
 
 def set_default_view(user: Any, view_id: int | None) -> None:
-    """Open the list with this view from now on; None: with everything."""
+    """Set the view that the list opens with; None, or an unknown view, stands for no filter."""
     view = list_views(user).filter(pk=view_id).first() if view_id else None
     if view is None:
         DefaultView.objects.filter(user=user).delete()
@@ -41,12 +54,15 @@ def set_default_view(user: Any, view_id: int | None) -> None:
 
 
 def delete_view(user: Any, view_id: int) -> bool:
-    """Delete one's own view; False when it is none of one's own."""
-    gone, _kinds = SavedView.objects.filter(pk=view_id, owner=user).delete()
-    return bool(gone)
+    """Delete a view of the user; return False if the user has no such view."""
+    deleted, _by_model = SavedView.objects.filter(pk=view_id, owner=user).delete()
+    return bool(deleted)
 
 
 def find_default_view(user: Any) -> SavedView | None:
-    """The view with which the list opens, None for everything; one no longer shared is none."""
-    found = DefaultView.objects.filter(user=user).values_list("view_id", flat=True).first()
-    return list_views(user).filter(pk=found).first() if found else None
+    """Return the view that the list opens with, or None.
+
+    A view that its owner no longer shares is not returned to others.
+    """
+    view_id = DefaultView.objects.filter(user=user).values_list("view_id", flat=True).first()
+    return list_views(user).filter(pk=view_id).first() if view_id else None

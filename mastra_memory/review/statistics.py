@@ -1,4 +1,4 @@
-"""What a team did over the last days, counted in the database."""
+"""Statistics of a team's work over some days."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,102 +6,91 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import Count, QuerySet
+from django.db.models import Aggregate, Count, DurationField, F, QuerySet
 from django.utils import timezone
 
-from mastra_memory.db import sql
 from mastra_memory.models import Review, Thread
-from mastra_memory.review import scores
+from mastra_memory.review import queries, scores
 from mastra_memory.review.reviews import OPEN_STATUSES
 from mastra_memory.review.scores import ScoreSummary
 
 MAX_ASSIGNEES = 12
 MAX_COUNTED_THREADS = 200_000
-"""Threads of the time that are counted, newest first."""
+"""Threads that are counted, newest first, so that the page stays fast on large databases."""
+
+
+class Percentile(Aggregate):
+    """PostgreSQL's `percentile_cont` of durations; `fraction` is between 0 and 1."""
+
+    function = "percentile_cont"
+    template = "%(function)s(%(fraction)s) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = DurationField()
 
 
 @dataclass(frozen=True, slots=True)
 class TeamStatistics:
-    """Counts over some days, today included."""
+    """Counts over some days, including today."""
 
     volume: Sequence[tuple[date, int]]
-    """Conversations begun."""
+    """New conversations by day."""
     resolved: Sequence[tuple[date, int]]
+    """Resolved conversations by day."""
     by_status: Sequence[tuple[str, int]]
-    """Reviewed conversations; new ones nobody touched are not counted."""
+    """Conversations with a review, by status. Conversations nobody has reviewed do not count."""
     open_by_assignee: Sequence[tuple[str, int]]
+    """Open reviews by user name, the longest queues first."""
     median_time: timedelta | None
-    """From a conversation's beginning to its resolution."""
+    """Time from the start of a conversation to its resolution."""
     p90_time: timedelta | None
-    """Nine of ten were resolved faster."""
+    """Nine of ten conversations were resolved faster than this."""
     scores: Sequence[ScoreSummary]
     limited: bool
-    """True when there were more conversations than are counted."""
+    """True if there were more conversations than `MAX_COUNTED_THREADS`."""
 
 
 def compute_statistics(threads: QuerySet[Thread], *, days: int) -> TeamStatistics:
-    """Count; a fixed number of statements."""
-    since = _start_of_today() - timedelta(days=days - 1)
-    begun = threads.filter(created_at__gte=since).order_by("-created_at", "-pk")
-    counted = begun.values("created_at")[:MAX_COUNTED_THREADS]
-    by_day = _count_per_day(counted, "created_at")
+    """Compute the statistics of the last `days` days in a fixed number of queries."""
+    since = _get_start_of_today() - timedelta(days=days - 1)
+    recent = threads.filter(created_at__gte=since).order_by("-created_at", "-pk")
+    volume = queries.count_by_day(recent.values("created_at")[:MAX_COUNTED_THREADS], "created_at")
     reviews = Review.objects.all()
-    scored: tuple[str, tuple[object, ...]] = ("TRUE", ())
-    if threads.query.where:
-        visible = threads.order_by().values("pk")
-        reviews = reviews.filter(thread__in=visible)
-        statement, params = visible.query.sql_with_params()
-        scored = (f"s.thread_id IN ({statement})", params)
-    done = reviews.filter(resolved_at__gte=since)
+    if threads.query.where:  # an unrestricted user's threads need no subquery
+        reviews = reviews.filter(thread__in=threads.order_by().values("pk"))
+    resolved = reviews.filter(resolved_at__gte=since)
     by_status = dict(reviews.values_list("status").annotate(n=Count("pk")).order_by())
-    people = reviews.filter(status__in=OPEN_STATUSES, assignee__isnull=False)
-    username = f"assignee__{get_user_model().USERNAME_FIELD}"
-    per_person = people.values_list(username).annotate(n=Count("pk")).order_by("-n", username)
-    median, slow = _compute_resolution_times(done)
+    times = resolved.annotate(span=F("resolved_at") - F("thread__created_at")).aggregate(
+        median=Percentile("span", fraction=0.5), p90=Percentile("span", fraction=0.9)
+    )
     return TeamStatistics(
-        volume=_fill_missing_days(by_day, since, days),
+        volume=_fill_missing_days(volume, since, days),
         resolved=_fill_missing_days(
-            _count_per_day(done.values("resolved_at"), "resolved_at"), since, days
+            queries.count_by_day(resolved.values("resolved_at"), "resolved_at"), since, days
         ),
         by_status=[(key, by_status.get(key, 0)) for key in Review.Status.values],
-        open_by_assignee=list(per_person[:MAX_ASSIGNEES]),
-        median_time=median,
-        p90_time=slow,
-        scores=scores.summarize_scores(*scored),
-        limited=sum(by_day.values()) >= MAX_COUNTED_THREADS,
+        open_by_assignee=_count_open_by_assignee(reviews),
+        median_time=times["median"],
+        p90_time=times["p90"],
+        scores=scores.summarize_scores(threads if threads.query.where else None),
+        limited=sum(volume.values()) >= MAX_COUNTED_THREADS,
     )
 
 
-def _start_of_today() -> datetime:
+def _get_start_of_today() -> datetime:
     today = timezone.localdate()
     return timezone.make_aware(datetime.combine(today, time()))
 
 
-def _count_per_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
-    statement, params = rows.query.sql_with_params()
-    zone = timezone.get_current_timezone_name()
-    found = sql.fetch_all(
-        f"SELECT ({column} AT TIME ZONE %s)::date, count(*) FROM ({statement}) r GROUP BY 1",
-        [zone, *params],
-    )
-    return dict(found)
+def _count_open_by_assignee(reviews: QuerySet[Review]) -> list[tuple[str, int]]:
+    assigned = reviews.filter(status__in=OPEN_STATUSES, assignee__isnull=False)
+    username = f"assignee__{get_user_model().USERNAME_FIELD}"
+    counts: QuerySet[Any, Any] = assigned.values_list(username).annotate(n=Count("pk"))
+    return list(counts.order_by("-n", username)[:MAX_ASSIGNEES])
 
 
 def _fill_missing_days(
     counts: dict[date, int], since: datetime, days: int
 ) -> list[tuple[date, int]]:
-    """Every day, those without anything too."""
+    """Return a count for every day, 0 for days without rows."""
     first = timezone.localdate(since)
-    return [(day, counts.get(day, 0)) for n in range(days) for day in [first + timedelta(days=n)]]
-
-
-def _compute_resolution_times(done: QuerySet[Review]) -> tuple[timedelta | None, timedelta | None]:
-    statement, params = done.values("resolved_at", "thread__created_at").query.sql_with_params()
-    found = sql.fetch_one(
-        f"""SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY span),
-            percentile_cont(0.9) WITHIN GROUP (ORDER BY span)
-        FROM (SELECT resolved_at - created_at AS span
-            FROM ({statement}) AS r (resolved_at, created_at)) s""",
-        params,
-    )
-    return (found[0], found[1]) if found else (None, None)
+    all_days = [first + timedelta(days=n) for n in range(days)]
+    return [(day, counts.get(day, 0)) for day in all_days]

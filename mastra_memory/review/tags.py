@@ -9,9 +9,11 @@ from mastra_memory.models import Tag, ThreadChange, ThreadTag
 from mastra_memory.review import history
 from mastra_memory.review.history import ChangeInput
 
+MAX_TAG_CHARACTERS = 64
+
 
 def list_tags(thread_id: str) -> list[str]:
-    """The names of a thread's tags."""
+    """Return the names of the thread's tags in alphabetical order."""
     tags = ThreadTag.objects.filter(thread_id=thread_id)
     return list(tags.order_by("tag__name").values_list("tag__name", flat=True))
 
@@ -19,29 +21,34 @@ def list_tags(thread_id: str) -> list[str]:
 @retry_conflicts
 @routing.atomic
 def add_tag(thread_ids: Sequence[str], name: str, *, by: Any) -> int:
-    """Put a tag on threads, new or not; how many did not have it."""
-    name = " ".join(json_text.clean_text(name).split())[:64]
+    """Add a tag to the threads and return how many did not have it.
+
+    The tag is created if it does not exist. An empty name changes nothing; a long one is cut.
+    """
+    name = " ".join(json_text.clean_text(name).split())[:MAX_TAG_CHARACTERS]
     if not name:
         return 0
     locking.lock_threads(thread_ids, "KEY SHARE")
-    tag, _made = Tag.objects.get_or_create(name=name)
-    have = set(ThreadTag.objects.filter(tag=tag, thread__in=thread_ids).values_list("thread_id"))
-    fresh = [pk for pk in sorted(thread_ids) if (pk,) not in have]
-    rows = [ThreadTag(thread_id=pk, tag=tag) for pk in fresh]
-    ThreadTag.objects.bulk_create(rows, ignore_conflicts=True)
+    tag, _created = Tag.objects.get_or_create(name=name)
+    tagged = ThreadTag.objects.filter(tag=tag, thread__in=thread_ids)
+    tagged_ids = set(tagged.values_list("thread_id", flat=True))
+    untagged = [pk for pk in sorted(thread_ids) if pk not in tagged_ids]
+    ThreadTag.objects.bulk_create(
+        [ThreadTag(thread_id=pk, tag=tag) for pk in untagged], ignore_conflicts=True
+    )
     kind = ThreadChange.Kind.REVIEW
     history.record_changes(
-        by, *(ChangeInput(thread_id=pk, kind=kind, after={"tag": name}) for pk in fresh)
+        by, *(ChangeInput(thread_id=pk, kind=kind, after={"tag": name}) for pk in untagged)
     )
-    return len(fresh)
+    return len(untagged)
 
 
 @retry_conflicts
 @routing.atomic
 def remove_tag(thread_id: str, name: str, *, by: Any) -> None:
-    """Take a tag off a thread; one that no thread carries any more stays in the list of tags."""
-    gone, _kinds = ThreadTag.objects.filter(thread_id=thread_id, tag__name=name).delete()
-    if gone:
+    """Remove a tag from the thread. The tag itself is kept, even if no thread has it."""
+    deleted, _by_model = ThreadTag.objects.filter(thread_id=thread_id, tag__name=name).delete()
+    if deleted:
         kind = ThreadChange.Kind.REVIEW
         history.record_changes(
             by, ChangeInput(thread_id=thread_id, kind=kind, before={"tag": name})

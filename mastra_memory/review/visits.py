@@ -10,31 +10,34 @@ from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.models import Visit
 
 PRESENCE_TIMEOUT = timedelta(seconds=45)
-"""An open page reports itself more often than this; without a report its user has left."""
+"""After this time without a request from an open page, its user is considered gone."""
 
 
 @retry_conflicts
 def record_visit(thread_id: str, user: Any, *, read_up_to: datetime | None = None) -> None:
-    """Note that somebody has the thread open, and how far they have read; never back."""
+    """Store that the user has the thread open and has read it up to a time.
+
+    An earlier time than the stored one does not replace it.
+    """
     now = timezone.now()
-    visit, made = Visit.objects.get_or_create(
+    visit, created = Visit.objects.get_or_create(
         thread_id=thread_id, user=user, defaults={"seen_at": now, "read_up_to": read_up_to}
     )
-    if made:
+    if created:
         return
-    marks = [moment for moment in (visit.read_up_to, read_up_to) if moment]
-    newest = max(marks, default=None)
-    Visit.objects.filter(pk=visit.pk).update(seen_at=now, read_up_to=newest)
+    times = [time for time in (visit.read_up_to, read_up_to) if time]
+    latest = max(times, default=None)
+    Visit.objects.filter(pk=visit.pk).update(seen_at=now, read_up_to=latest)
 
 
 def get_read_position(thread_id: str, user: Any) -> datetime | None:
-    """How far somebody has read; None for a thread they never opened."""
+    """Return the time up to which the user has read the thread; None if it was never opened."""
     visits = Visit.objects.filter(thread_id=thread_id, user=user)
     return visits.values_list("read_up_to", flat=True).first()
 
 
 def list_other_viewers(thread_id: str, user: Any) -> Sequence[str]:
-    """Names of the other people who have the thread open now."""
+    """Return the names of other users who have the thread open now."""
     since = timezone.now() - PRESENCE_TIMEOUT
     visits = Visit.objects.filter(thread_id=thread_id, seen_at__gte=since).exclude(user=user)
     return [

@@ -1,4 +1,4 @@
-"""Our own format: what goes out comes back the same."""
+"""The app's own format: an import of an export restores the same data."""
 
 import json
 from collections.abc import Sequence
@@ -30,37 +30,37 @@ pytestmark = pytest.mark.django_db
 TABLES = ("thread", "workingmemory", "observationalrecord")
 
 
-def exported(selection: ExportSelection | None = None) -> bytes:
+def export_bytes(selection: ExportSelection | None = None) -> bytes:
     written: list[bytes] = []
     with consistent_snapshot():
         jsonl.export(selection or ExportSelection(), written.append, lambda: None)
     return b"".join(written)
 
 
-def lines(selection: ExportSelection | None = None) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in exported(selection).splitlines()]
+def export_lines(selection: ExportSelection | None = None) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in export_bytes(selection).splitlines()]
 
 
-def kinds(found: Sequence[dict[str, Any]]) -> list[str]:
-    return [line["kind"] for line in found]
+def list_kinds(lines: Sequence[dict[str, Any]]) -> list[str]:
+    return [line["kind"] for line in lines]
 
 
-def erase() -> None:
+def delete_everything() -> None:
     for table in TABLES:
         sql.execute(f"DELETE FROM mastra_memory_{table}")
     assert not Message.objects.exists() and not WorkingMemoryRevision.objects.exists()
 
 
-ODD: dict[str, Any] = {
+UNUSUAL_JSON: dict[str, Any] = {
     "ü": ["☃", None, 1.5, -0.0, 1e22, {"deep": []}],
     "": "\u2028\ufffd\\u0000",
 }
 
 
-def everything() -> None:
-    """At least one row of each kind, with odd values everywhere."""
-    first = make_thread("alice", "t/1 ☃", title='A "title"\n', metadata={"k": ODD})
-    some_odd_messages(first)
+def create_everything() -> None:
+    """Create at least one row of each kind, with unusual values everywhere."""
+    first = make_thread("alice", "t/1 ☃", title='A "title"\n', metadata={"k": UNUSUAL_JSON})
+    create_unusual_messages(first)
     second = make_thread("alice", "t2")
     Thread.objects.filter(pk="t2").update(
         clone_source_id=first.id, metadata=None, title_source="", created_at=moment(0.001)
@@ -69,16 +69,19 @@ def everything() -> None:
     working_memory.save_for_thread(first.id, "alice", "of the thread", source="agent")
     for resource, text in (("alice", "old"), ("alice", "# new ü"), ("bob", "x"), ("bob", "")):
         working_memory.save_for_resource(resource, text, source="api")
-    some_odd_observations(first)
+    create_unusual_observations(first)
     make_record(second)
 
 
-def some_odd_messages(thread: StoredThread) -> None:
+def create_unusual_messages(thread: StoredThread) -> None:
     tool = {"toolCallId": "c", "toolName": "f", "state": "result", "args": {}, "result": [1]}
     content = {
         "format": 2,
-        "parts": [{"type": "tool-invocation", "toolInvocation": tool}, {"type": "x", **ODD}],
-        "metadata": ODD,
+        "parts": [
+            {"type": "tool-invocation", "toolInvocation": tool},
+            {"type": "x", **UNUSUAL_JSON},
+        ],
+        "metadata": UNUSUAL_JSON,
         "content": "words",
     }
     save([a_message(thread, "m1", at=0, content=content, role="assistant", type="text")])
@@ -87,7 +90,7 @@ def some_odd_messages(thread: StoredThread) -> None:
     Message.objects.filter(pk="tie2").update(edited_at=moment(0.5))
 
 
-def some_odd_observations(thread: StoredThread) -> None:
+def create_unusual_observations(thread: StoredThread) -> None:
     make_record(thread, active_observations="old", config={"_overrides": {"a": 1}})
     record = make_record(
         thread,
@@ -102,58 +105,58 @@ def some_odd_observations(thread: StoredThread) -> None:
         reflected_observation_line_count=3,
         total_tokens_observed=2**40,
         observed_timezone="Europe/Vienna",
-        metadata={"k": ODD},
+        metadata={"k": UNUSUAL_JSON},
     )
     make_chunk(record, 0, hints={"currentTask": "x"}, message_ids=["m1"])
     make_chunk(record, 1, message_ids=[])
     make_record(resource_id="carol")
 
 
-def test_export__comes_back_the_same_to_the_byte(tmp_path: Path) -> None:
-    everything()
-    before = exported()
-    erase()
+def test_export__imported_again_exports_the_same_bytes(tmp_path: Path) -> None:
+    create_everything()
+    before = export_bytes()
+    delete_everything()
     path = tmp_path / "all.jsonl"
     path.write_bytes(before)
     report = import_path(path, ResourceMapping(), batch=3)
-    assert exported() == before
+    assert export_bytes() == before
     assert count_outcomes(report, "threads") == {"stored": 3}
     assert count_outcomes(report, "messages") == {"stored": 7}
     assert count_outcomes(report, "working memories") == {"stored": 3}
     assert count_outcomes(report, "observations") == {"stored": 4}
 
 
-def test_export__what_is_searched_comes_back_too(tmp_path: Path) -> None:
-    everything()
+def test_export__imported_again_restores_search_data(tmp_path: Path) -> None:
+    create_everything()
     derived = ("id", "text", "search", "signal")
     before = list(Message.objects.order_by("id").values(*derived))
     path = tmp_path / "all.jsonl"
-    path.write_bytes(exported())
-    erase()
+    path.write_bytes(export_bytes())
+    delete_everything()
     import_path(path, ResourceMapping())
     assert list(Message.objects.order_by("id").values(*derived)) == before
 
 
-def test_export__into_what_is_there_changes_nothing(tmp_path: Path) -> None:
-    everything()
-    before = exported()
+def test_export__imported_into_existing_data_changes_nothing(tmp_path: Path) -> None:
+    create_everything()
+    before = export_bytes()
     path = tmp_path / "all.jsonl"
     path.write_bytes(before)
     for update in (False, True):
         report = import_path(path, ResourceMapping(), update=update)
-        assert exported() == before
+        assert export_bytes() == before
         for kind in ("threads", "messages", "working memories", "observations"):
             assert set(count_outcomes(report, kind)) == {"already there"}
 
 
-def test_export__a_thread_is_followed_by_what_hangs_on_it() -> None:
+def test_export__a_thread_is_followed_by_its_related_rows() -> None:
     thread = make_thread("alice", "t1")
     save(some_messages(thread, 2))
     working_memory.save_for_thread("t1", "alice", "x", source="api")
     make_record(thread)
     working_memory.save_for_resource("alice", "x", source="api")
     make_record(resource_id="alice")
-    assert kinds(lines()) == [
+    assert list_kinds(export_lines()) == [
         "export",
         "workingMemory",
         "thread",
@@ -165,38 +168,38 @@ def test_export__a_thread_is_followed_by_what_hangs_on_it() -> None:
     ]
 
 
-def test_export__work_in_progress_is_not_part_of_it(tmp_path: Path) -> None:
+def test_export__omits_claims_of_workers(tmp_path: Path) -> None:
     make_record(make_thread("alice", "t1"), observing_until=moment(10**9))
     path = tmp_path / "all.jsonl"
-    path.write_bytes(exported())
-    erase()
+    path.write_bytes(export_bytes())
+    delete_everything()
     import_path(path, ResourceMapping())
     assert ObservationalRecord.objects.get().observing_until is None
 
 
-def test_export__of_one_resource_and_of_one_thread() -> None:
+def test_export__selects_a_resource_or_a_thread() -> None:
     for resource in ("alice", "bob"):
         for number in (1, 2):
             thread = make_thread(resource, f"{resource}{number}")
             save(some_messages(thread, 1, prefix=thread.id))
         working_memory.save_for_resource(resource, "x", source="api")
         make_record(resource_id=resource)
-    alices = lines(ExportSelection(resource_ids=["alice"]))
+    alices = export_lines(ExportSelection(resource_ids=["alice"]))
     assert {line.get("resourceId", "alice") for line in alices} == {"alice"}
     assert len(alices) == 1 + 1 + 4 + 1
-    one = lines(ExportSelection(thread_ids=["bob2"]))
-    assert [line.get("id") for line in one] == [None, "bob2", "bob20"]
+    thread_lines = export_lines(ExportSelection(thread_ids=["bob2"]))
+    assert [line.get("id") for line in thread_lines] == [None, "bob2", "bob20"]
 
 
-def test_export__between_two_dates() -> None:
+def test_export__selects_messages_between_two_dates() -> None:
     thread = make_thread("alice", "t1")
     make_thread("alice", "empty")
     save(some_messages(thread, 6))
-    found = lines(ExportSelection(since=moment(2), until=moment(4)))
+    found = export_lines(ExportSelection(since=moment(2), until=moment(4)))
     assert [line.get("id") for line in found] == [None, "t1", "m2", "m3"]
 
 
-def test_export__many_threads_come_oldest_first() -> None:
+def test_export__several_batches_stay_in_order() -> None:
     sql.execute(
         """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, created_at)
         SELECT 't' || n, 'alice', '', '', timestamptz '2024-01-01' - n * interval '1 s'
@@ -208,10 +211,10 @@ def test_export__many_threads_come_oldest_first() -> None:
         SELECT 'm' || n, 't' || n, 'alice', 'user', 'v2', '', '{"format": 2, "parts": []}', ''
         FROM generate_series(1, 250) n WHERE n %% 3 = 0"""
     )
-    found = lines()
+    found = export_lines()
     threads = [line["id"] for line in found if line["kind"] == "thread"]
     assert threads == [f"t{n}" for n in range(250, 0, -1)]
     for before, line in zip(found, found[1:], strict=False):
         if line["kind"] == "message":
             assert before["id"] == line["threadId"]
-    assert kinds(found).count("message") == 83
+    assert list_kinds(found).count("message") == 83

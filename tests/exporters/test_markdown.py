@@ -1,4 +1,4 @@
-"""Markdown for people."""
+"""Exports in Markdown."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.factories import make_thread
 pytestmark = pytest.mark.django_db
 
 
-TALK = """# A talk
+EXPECTED = """# A talk
 
 Thread `t1` of `alice`, CREATED
 
@@ -42,7 +42,7 @@ It is 21.
 """
 
 
-def test_export__a_conversation() -> None:
+def test_export__writes_a_conversation() -> None:
     thread = make_conversation(
         ("user", " Hello\n\nthere "),
         ("assistant", [
@@ -53,7 +53,7 @@ def test_export__a_conversation() -> None:
     )  # fmt: skip
     text, counts = run_export(markdown)
     created = thread.created_at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    assert text == TALK.replace("CREATED", created)
+    assert text == EXPECTED.replace("CREATED", created)
     assert (counts.threads, counts.messages) == (1, 2)
 
 
@@ -63,7 +63,7 @@ def test_export__a_fence_is_longer_than_those_inside() -> None:
     assert "`````\n````\nx\n````\n`````" in text
 
 
-def test_export__files_sources_and_what_nobody_knows() -> None:
+def test_export__writes_files_sources_and_unknown_parts() -> None:
     make_conversation(("assistant", [
         {"type": "file", "data": "https://example.com/a.pdf", "filename": "a.pdf"},
         {"type": "file", "data": "AAAA", "mimeType": "image/png"},
@@ -77,7 +77,7 @@ def test_export__files_sources_and_what_nobody_knows() -> None:
     assert '"k": 1' in text
 
 
-def test_export__a_title_stays_one_line_and_none_is_the_id() -> None:
+def test_export__heading_is_one_line_and_defaults_to_the_id() -> None:
     make_thread("alice", "t1", title="Two\nlines")
     make_thread("alice", "t2")
     text, _ = run_export(markdown)

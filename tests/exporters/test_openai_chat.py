@@ -1,4 +1,4 @@
-"""OpenAI's chat messages."""
+"""Exports as chat messages of OpenAI."""
 
 import json
 from pathlib import Path
@@ -15,12 +15,12 @@ from tests.support.importing import import_path, list_contents, list_texts, writ
 pytestmark = pytest.mark.django_db
 
 
-def lines() -> list[dict[str, Any]]:
+def export_lines() -> list[dict[str, Any]]:
     text, _ = run_export(openai_chat)
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_export__a_line_for_each_thread_that_has_messages() -> None:
+def test_export__writes_a_line_for_each_thread_with_messages() -> None:
     make_conversation(("user", "Hello"), ("assistant", "Hi ü"))
     make_thread("alice", "empty")
     text, counts = run_export(openai_chat)
@@ -35,13 +35,13 @@ def test_export__a_line_for_each_thread_that_has_messages() -> None:
     assert (counts.threads, counts.messages) == (1, 2)
 
 
-def test_export__calls_and_their_results() -> None:
+def test_export__each_call_is_followed_by_its_result() -> None:
     make_conversation(
         ("assistant", [tool_part("f", {"x": 1}, result={"y": 2}), tool_part("g", {}),
          tool_part("h", "raw", result="no", isError=True), {"type": "text", "text": "So."}]),
         ("tool", [tool_part("alone", {}, result="21")]),
     )  # fmt: skip
-    ((chat,),) = [line.values() for line in lines()]
+    ((chat,),) = [line.values() for line in export_lines()]
     first, *rest = chat
     assert first["content"] == "So."
     assert [call["id"] for call in first["tool_calls"]] == ["call_1", "call_2"]
@@ -58,7 +58,7 @@ def test_export__calls_and_their_results() -> None:
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool"])
-def test_export__a_result_that_came_later_follows_its_call(role: str) -> None:
+def test_export__a_result_in_a_later_message_follows_its_call(role: str) -> None:
     later = (
         ("assistant", "Cold") if role == "assistant" else ("tool", [tool_part("h", {}, result=1)])
     )
@@ -68,8 +68,8 @@ def test_export__a_result_that_came_later_follows_its_call(role: str) -> None:
         (role, [tool_part("f", {}, result=7)]),
         later,
     )
-    ((chat,),) = [line.values() for line in lines()]
-    assert [one["role"] for one in chat[:3]] == ["user", "assistant", "tool"]
+    ((chat,),) = [line.values() for line in export_lines()]
+    assert [message["role"] for message in chat[:3]] == ["user", "assistant", "tool"]
     assert [call["function"] for call in chat[1]["tool_calls"]] == [
         {"name": "f", "arguments": '{"x":1}'}
     ]
@@ -77,29 +77,29 @@ def test_export__a_result_that_came_later_follows_its_call(role: str) -> None:
     assert '"f"' not in json.dumps(chat[3:])
 
 
-def test_export__a_call_that_comes_last_may_wait_for_its_result() -> None:
+def test_export__keeps_an_open_call_in_the_last_message() -> None:
     make_conversation(("user", "Go"), ("assistant", [tool_part("f", {"x": 1})]))
-    ((chat,),) = [line.values() for line in lines()]
+    ((chat,),) = [line.values() for line in export_lines()]
     assert [call["function"]["name"] for call in chat[-1]["tool_calls"]] == ["f"]
 
 
-def test_export__a_call_that_never_ends_holds_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export__an_open_call_does_not_hold_all_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai_chat, "MAX_HELD_MESSAGES", 3)
     make_conversation(("assistant", [tool_part("f", {})]), *[("user", str(n)) for n in range(7)])
-    ((chat,),) = [line.values() for line in lines()]
-    assert [one["content"] for one in chat] == [str(n) for n in range(7)]
+    ((chat,),) = [line.values() for line in export_lines()]
+    assert [message["content"] for message in chat] == [str(n) for n in range(7)]
 
 
-def test_export__pictures_of_the_user() -> None:
-    pictures = [
+def test_export__writes_images_of_the_user() -> None:
+    parts = [
         {"type": "text", "text": "Look"},
         {"type": "image", "image": "https://example.com/a"},
         {"type": "file", "data": "data:image/png;base64,AAAA", "mimeType": "image/png"},
         {"type": "file", "data": "https://example.com/b.pdf", "mimeType": "application/pdf"},
         {"type": "image", "image": "sediment://x"},
     ]
-    make_conversation(("user", pictures))
-    assert lines()[0]["messages"][0]["content"] == [
+    make_conversation(("user", parts))
+    assert export_lines()[0]["messages"][0]["content"] == [
         {"type": "text", "text": "Look"},
         {"type": "image_url", "image_url": {"url": "https://example.com/a"}},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
@@ -111,7 +111,7 @@ def test_export__signals_and_reasoning_are_left_out() -> None:
     make_conversation(
         ("signal", "ping"), ("assistant", [reasoning, {"type": "text", "text": "Yes"}])
     )
-    assert lines() == [{"messages": [{"role": "assistant", "content": "Yes"}]}]
+    assert export_lines() == [{"messages": [{"role": "assistant", "content": "Yes"}]}]
 
 
 def test_export__can_be_imported_again(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_export__can_be_imported_again(tmp_path: Path) -> None:
         ("assistant", [tool_part("f", {"x": 1}, result="21")]),
         ("assistant", "Done"),
     )
-    import_path(write_json(tmp_path / "chat.jsonl", lines()))
+    import_path(write_json(tmp_path / "chat.jsonl", export_lines()))
     copy = Thread.objects.exclude(pk=thread.id).get()
     assert list_texts(copy) == list_texts(Thread.objects.get(pk=thread.id))
     assert list_contents(copy)[1]["parts"][0]["toolInvocation"]["result"] == "21"

@@ -1,4 +1,4 @@
-"""CSV for spreadsheets."""
+"""Exports as CSV for spreadsheets."""
 
 import csv
 import io
@@ -13,15 +13,15 @@ from tests.support.factories import make_thread
 pytestmark = pytest.mark.django_db
 
 
-def rows() -> list[dict[str, str]]:
+def export_rows() -> list[dict[str, str]]:
     text, _ = run_export(spreadsheet)
     assert text.startswith("\ufeff")
     return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
 
 
-def test_export__a_row_for_each_message() -> None:
+def test_export__writes_a_row_for_each_message() -> None:
     make_conversation(("user", 'Say "ü",\nplease'), ("assistant", "ü"))
-    first, second = rows()
+    first, second = export_rows()
     assert first == {
         "thread_id": "t1",
         "resource_id": "alice",
@@ -35,17 +35,17 @@ def test_export__a_row_for_each_message() -> None:
     assert second["text"] == "ü"
 
 
-def test_export__tool_calls_are_json() -> None:
+def test_export__writes_tool_calls_as_json() -> None:
     make_conversation(("assistant", [tool_part("f", {"x": 1}, result=[2])]))
-    (row,) = rows()
+    (row,) = export_rows()
     assert json.loads(row["tools"]) == [
         {"name": "f", "state": "result", "args": {"x": 1}, "result": [2]}
     ]
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
-def test_export__a_formula_does_not_run(text: str) -> None:
+def test_export__escapes_formulas(text: str) -> None:
     make_conversation(("user", text), thread=make_thread("alice", "t1", title=text))
-    (row,) = rows()
+    (row,) = export_rows()
     assert row["thread_title"] == f"'{text}"
     assert row["text"] == f"'{text.strip()}"

@@ -1,4 +1,4 @@
-"""Finding: that the indexes are used, however the tables look."""
+"""Searches of the review pages use their indexes."""
 
 import pytest
 from django.db import connection
@@ -11,8 +11,8 @@ from mastra_memory.search import queries, tsvector
 pytestmark = pytest.mark.django_db
 
 
-def plan_of(rows: object) -> str:
-    """The plan of a queryset where reading whole tables costs too much."""
+def explain(rows: object) -> str:
+    """Return the plan of a queryset, with sequential scans disabled."""
     statement, params = rows.query.sql_with_params()  # type: ignore[attr-defined]
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
@@ -20,22 +20,22 @@ def plan_of(rows: object) -> str:
         return "\n".join(line for (line,) in cursor.fetchall())
 
 
-def test_failed_tools__are_found_through_their_index() -> None:
+def test_has_failed_tool_call__uses_its_index() -> None:
     failed = Message.objects.filter(HasFailedToolCall()).order_by().values("thread_id")
-    assert "mastra_message_tool_error" in plan_of(failed)
+    assert "mastra_message_tool_error" in explain(failed)
 
 
-def test_titles__are_found_through_their_index() -> None:
+def test_has_all_words__uses_the_index_on_titles() -> None:
     words = Func(Value("simple"), F("title"), function="mastra_memory_words")
     found = (
         Thread.objects.filter(queries.has_all_words(words, "tent", "simple"))
         .order_by()
         .values("pk")
     )
-    assert "mastra_thread_title_words" in plan_of(found)
+    assert "mastra_thread_title_words" in explain(found)
 
 
-def test_words__are_found_through_their_index() -> None:
-    assert "mastra_message_search" in plan_of(
+def test_list_messages_with_words__uses_its_index() -> None:
+    assert "mastra_message_search" in explain(
         tsvector.list_messages_with_words("tent").order_by().values("pk")
     )

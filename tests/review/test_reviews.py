@@ -1,4 +1,4 @@
-"""The desk: what comes next, and changes of many reviews."""
+"""Changes of reviews, and the queue."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,7 +20,9 @@ from tests.support.factories import make_thread
         ([], None, None),
     ],
 )
-def test_next_of__goes_round(queue: list[str], current: str | None, following: str | None) -> None:
+def test_find_next__starts_again_at_the_end(
+    queue: list[str], current: str | None, following: str | None
+) -> None:
     assert reviews.find_next(queue, current) == following
 
 
@@ -29,7 +31,7 @@ def ana(db: None) -> User:
     return User.objects.create(username="ana")
 
 
-def test_change_reviews__notes_only_what_changed(ana: User) -> None:
+def test_update_reviews__records_only_real_changes(ana: User) -> None:
     ids = [make_thread().id, make_thread().id]
     Review.objects.create(thread_id=ids[0], status="waiting")
     assert reviews.update_reviews(ids, by=ana, status="waiting", priority=1) == 1
@@ -37,7 +39,7 @@ def test_change_reviews__notes_only_what_changed(ana: User) -> None:
     assert change.thread_id == ids[1] and change.before == {"status": "new"}
 
 
-def test_change_reviews__resolving_and_reopening_keeps_the_time_right(ana: User) -> None:
+def test_update_reviews__reopening_clears_the_resolution_time(ana: User) -> None:
     thread_id = make_thread().id
     reviews.update_reviews([thread_id], by=ana, status="resolved")
     assert Review.objects.get().resolved_at is not None
@@ -45,7 +47,7 @@ def test_change_reviews__resolving_and_reopening_keeps_the_time_right(ana: User)
     assert Review.objects.get().resolved_at is None
 
 
-def test_change_reviews__outdated_changes_nothing(ana: User) -> None:
+def test_update_reviews__an_old_version_changes_nothing(ana: User) -> None:
     thread_id = make_thread().id
     reviews.update_reviews([thread_id], by=ana, version=0, status="waiting")
     with pytest.raises(StaleData):
@@ -53,7 +55,7 @@ def test_change_reviews__outdated_changes_nothing(ana: User) -> None:
     assert Review.objects.get().status == "waiting"
 
 
-def test_reviews__go_with_their_thread(ana: User) -> None:
+def test_update_reviews__rows_are_deleted_with_their_thread(ana: User) -> None:
     thread_id = make_thread().id
     reviews.update_reviews([thread_id], by=ana, status="waiting")
     tags.add_tag([thread_id], "late", by=ana)

@@ -1,4 +1,4 @@
-"""Export in a test."""
+"""Helpers for tests of exports."""
 
 from typing import Any
 
@@ -9,25 +9,25 @@ from tests.support.factories import a_message, make_thread, save
 
 
 def run_export(format: Any, selection: ExportSelection | None = None) -> tuple[str, ExportCounts]:
-    """What a format writes, and how much that is."""
-    written: list[bytes] = []
+    """Return what the format module writes, and its counts."""
+    chunks: list[bytes] = []
     with consistent_snapshot():
-        counts = format.export(selection or ExportSelection(), written.append, lambda: None)
-    return b"".join(written).decode(), counts
+        counts = format.export(selection or ExportSelection(), chunks.append, lambda: None)
+    return b"".join(chunks).decode(), counts
 
 
 def tool_part(name: str, args: Any, **outcome: Any) -> dict[str, Any]:
-    """A part for a tool call, with its result where there is one."""
+    """Return the part of a tool call; `outcome` is added to it as its result."""
     state = "result" if outcome else "call"
     call = {"state": state, "toolCallId": name, "toolName": name, "args": args, **outcome}
     return {"type": "tool-invocation", "toolInvocation": call}
 
 
 def make_conversation(*turns: tuple[str, Any], thread: StoredThread | None = None) -> StoredThread:
-    """A thread with these roles and texts, or lists of parts, a second apart."""
+    """Save a thread with messages one second apart, given as role and text or list of parts."""
     thread = thread or make_thread("alice", "t1", title="A talk")
-    for number, (role, said) in enumerate(turns):
-        parts = said if isinstance(said, list) else [{"type": "text", "text": said}]
-        content = {"format": 2, "parts": parts}
-        save([a_message(thread, f"{thread.id}:{number}", role=role, content=content, at=number)])
+    for number, (role, content) in enumerate(turns):
+        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        body = {"format": 2, "parts": parts}
+        save([a_message(thread, f"{thread.id}:{number}", role=role, content=body, at=number)])
     return thread

@@ -1,0 +1,192 @@
+"""The SQL of this package. Each statement says why it is not written with the ORM."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from mastra_memory import conf
+from mastra_memory.db import json_text, sql
+from mastra_memory.models import ExportJob, Thread
+from mastra_memory.search.queries import ALL_WORDS_QUERY
+
+
+def find_clone_root(thread_id: str, *, max_depth: int) -> str:
+    """Return the id of the oldest source of a thread, which may have been deleted.
+
+    The ORM has no recursive queries.
+    """
+    row = sql.fetch_one(
+        """WITH RECURSIVE up (id, source, depth) AS (
+            SELECT id, clone_source_id, 0 FROM mastra_memory_thread WHERE id = %s
+            UNION ALL
+            SELECT t.id, t.clone_source_id, depth + 1
+            FROM up JOIN mastra_memory_thread t ON t.id = up.source WHERE depth < %s)
+        SELECT coalesce(source, id) FROM up ORDER BY depth DESC LIMIT 1""",
+        [thread_id, max_depth],
+    )
+    return row[0] if row else thread_id
+
+
+def list_clones(root_id: str, *, max_depth: int, limit: int) -> list[tuple[str, str]]:
+    """Return the root and all its direct and indirect clones, each with the id of its source.
+
+    The closest generations come first, and the oldest threads within each. The root has the
+    source "". The ORM has no recursive queries.
+    """
+    rows = sql.fetch_all(
+        """WITH RECURSIVE down (id, source, depth, created_at) AS (
+            SELECT %s::text COLLATE "C", ''::text COLLATE "C", 0, NULL::timestamptz
+            UNION ALL
+            SELECT t.id, t.clone_source_id, depth + 1, t.created_at
+            FROM down JOIN mastra_memory_thread t ON t.clone_source_id = down.id
+            WHERE depth < %s)
+        SELECT id, source FROM down ORDER BY depth, created_at, id LIMIT %s""",
+        [root_id, max_depth, limit],
+    )
+    return [(thread_id, source_id) for thread_id, source_id in rows]
+
+
+def try_lock_export(job_id: int, *, lock_class: int) -> bool:
+    """Take the advisory lock of an export job; return False if another connection holds it.
+
+    PostgreSQL releases it when the connection ends, so that a dead worker holds no lock. The ORM
+    has no advisory locks.
+    """
+    row = sql.fetch_one("SELECT pg_try_advisory_lock(%s, %s)", [lock_class, job_id % 2**31])
+    return bool(row and row[0])
+
+
+def unlock_export(job_id: int, *, lock_class: int) -> None:
+    """Release the lock that `try_lock_export` took on this connection."""
+    sql.fetch_one("SELECT pg_advisory_unlock(%s, %s)", [lock_class, job_id % 2**31])
+
+
+def list_stale_exports() -> list[int]:
+    """Return the keys of finished exports that contain a thread that no longer exists.
+
+    The ORM cannot join the elements of a JSON array.
+    """
+    rows = sql.fetch_all(
+        """SELECT j.id FROM mastra_memory_exportjob j WHERE j.state = %s AND EXISTS (
+            SELECT FROM jsonb_array_elements_text(j.thread_ids) AS held (id)
+            WHERE NOT EXISTS (SELECT FROM mastra_memory_thread t WHERE t.id = held.id))""",
+        [ExportJob.State.DONE],
+    )
+    return [pk for (pk,) in rows]
+
+
+def load_texts(
+    message_ids: Sequence[str], *, message_characters: int, total_characters: int
+) -> dict[str, str]:
+    """Return the beginnings of texts by message id, in order, until their total size is reached.
+
+    The ORM cannot join a list with its order, which the running total needs.
+    """
+    rows = sql.fetch_all(
+        """SELECT id, text FROM (
+            SELECT m.id, left(m.text, %s) AS text,
+                sum(least(length(m.text), %s)) OVER (ORDER BY w.position) AS characters
+            FROM unnest(%s::text[]) WITH ORDINALITY AS w (id, position)
+            JOIN mastra_memory_message m ON m.id = w.id) AS hits
+        WHERE characters <= %s""",
+        [message_characters, message_characters, list(message_ids), total_characters],
+    )
+    return dict(rows)
+
+
+def list_texts_with_words(
+    keys: Sequence[str], texts: Sequence[str], words: str, language: str
+) -> list[str]:
+    """Return the keys of those texts that contain all the words.
+
+    The texts are not stored anywhere, so there is no table for the ORM to query.
+    """
+    rows = sql.fetch_all(
+        f"""SELECT t.key FROM unnest(%s::text[], %s::text[]) AS t (key, words)
+        WHERE mastra_memory_words(%s::regconfig, t.words) @@ {ALL_WORDS_QUERY}""",  # noqa: S608 - a constant
+        [list(keys), list(texts), language, language, json_text.clean_text(words)],
+    )
+    return [key for (key,) in rows]
+
+
+def list_newest_matches(
+    threads: QuerySet[Thread], words: str, *, limit: int
+) -> list[tuple[str, str]]:
+    """Return thread ids with the id of the newest message that contains all the words.
+
+    Reads each thread through its own range of an index. The ORM has no lateral joins, and
+    DISTINCT ON would read every matching message of the threads.
+    """
+    statement, params = threads.values("pk").query.sql_with_params()
+    return sql.fetch_all(
+        f"""SELECT t.id, m.id FROM ({statement}) AS t (id)
+        CROSS JOIN LATERAL (SELECT id FROM mastra_memory_message WHERE thread_id = t.id
+            AND search @@ {ALL_WORDS_QUERY}
+            ORDER BY created_at DESC, sequence DESC LIMIT 1) AS m LIMIT %s""",  # noqa: S608 - a queryset's SQL
+        [*params, conf.app_settings().SEARCH_LANGUAGE, json_text.clean_text(words), limit],
+    )
+
+
+def list_previews(
+    thread_ids: Sequence[str], *, max_messages: int, characters: int
+) -> list[tuple[str, int, str, str]]:
+    """Return of each thread its id, message count, and the newest text with its role.
+
+    Counts end at `max_messages` and texts at `characters`. The ORM has no lateral joins: it would
+    need a subquery for each column or a statement for each thread.
+    """
+    return sql.fetch_all(
+        """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, '')
+        FROM unnest(%s::text[]) AS t (id)
+        CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT FROM mastra_memory_message
+            WHERE thread_id = t.id LIMIT %s) AS few) AS c
+        LEFT JOIN LATERAL (SELECT role, left(text, %s) AS text FROM mastra_memory_message
+            WHERE thread_id = t.id AND text <> ''
+            ORDER BY created_at DESC, sequence DESC LIMIT 1) AS p ON TRUE""",
+        [list(thread_ids), max_messages, characters],
+    )
+
+
+def count_by_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
+    """Return how many of the rows fall on each day in the current time zone.
+
+    `rows` is a queryset of one column that may have a limit: the ORM does not group such rows.
+    """
+    statement, params = rows.query.sql_with_params()
+    return dict(
+        sql.fetch_all(
+            f"""SELECT ({column} AT TIME ZONE %s)::date, count(*)
+            FROM ({statement}) r GROUP BY 1""",  # noqa: S608 - a queryset's SQL
+            [timezone.get_current_timezone_name(), *params],
+        )
+    )
+
+
+def summarize_scores(
+    threads: QuerySet[Thread] | None,
+) -> list[tuple[str, int, float, float | None]]:
+    """Return name, number of scores, average and agreement of each criterion with scores.
+
+    Agreement is 1 minus the mean distance of all pairs of scores of one thread, None without a
+    pair. The ORM cannot join a table with itself to form the pairs. `threads` limits which scores
+    count; None means all of them.
+    """
+    condition, params = "TRUE", ()
+    if threads is not None:
+        statement, params = threads.order_by().values("pk").query.sql_with_params()
+        condition = f"s.thread_id IN ({statement})"
+    return sql.fetch_all(
+        f"""WITH kept AS (SELECT s.* FROM mastra_memory_score s WHERE {condition}),
+        apart AS (
+            SELECT a.criterion_id, avg(abs(a.share - b.share)) AS apart
+            FROM kept a JOIN kept b ON b.thread_id = a.thread_id
+                AND b.criterion_id = a.criterion_id AND b.id > a.id GROUP BY 1)
+        SELECT c.name, count(*), avg(k.share)::float8, (1 - max(a.apart))::float8
+        FROM kept k JOIN mastra_memory_criterion c ON c.id = k.criterion_id
+        LEFT JOIN apart a ON a.criterion_id = k.criterion_id
+        GROUP BY c.id, c.name, c.position ORDER BY c.position, c.name""",  # noqa: S608 - a queryset's SQL
+        params,
+    )
