@@ -214,7 +214,7 @@ def _check_index() -> list[checks.CheckMessage]:
     found: list[checks.CheckMessage] = []
     for dimensions in stats.list_dimensions().get(known.EMBEDDER, []):
         index = VectorIndex.for_model(known.EMBEDDER, dimensions)
-        if index.kind is None or index.is_ready():
+        if index.column_type is None or index.is_ready():
             continue
         counted = sql.fetch_one(
             f"SELECT count(*) FROM (SELECT 1 FROM {TABLE} WHERE {index.condition} LIMIT %s) e",

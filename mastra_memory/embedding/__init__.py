@@ -1,1 +1,1 @@
-"""Vectors of messages: the port to embedders, passages, and the work of indexing."""
+"""Vectors of messages: the interface to embedders, passages, and the queue of pending work."""

@@ -1,4 +1,4 @@
-"""The port to embedders: ask one for vectors, whoever makes them."""
+"""The interface to embedders, and the calls to them with retries, checks and a cache."""
 
 import hashlib
 import math
@@ -26,35 +26,44 @@ Vector = Sequence[float]
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """Vectors in the order of their texts, all of one length."""
+    """Vectors in the order of their texts, all of the same length."""
 
     vectors: Sequence[Vector]
     tokens: int = 0
-    """What a provider charges for; 0 for a model on this machine."""
+    """Tokens that a provider charges for; 0 for a local model."""
 
     @property
     def dimensions(self) -> int:
-        """The length of the vectors; 0 when there are none."""
+        """The length of the vectors; 0 if there are none."""
         return len(self.vectors[0]) if len(self.vectors) else 0
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """What makes vectors. Raises `ProviderUnavailable` and `ProviderRefused`, nothing else."""
+    """The interface of an embedder.
+
+    `embed` raises `ProviderUnavailable` if trying again may help, and otherwise `ProviderRefused`.
+    """
 
     passage_bytes: int
-    """The longest text it takes without cutting it, in bytes of UTF-8."""
+    """The longest text that it accepts as a whole, in bytes of UTF-8."""
     batch_size: int
-    """How many texts it likes at a time."""
+    """How many texts to send at a time."""
     is_local: bool
-    """Whether it runs on this machine, costs nothing and needs no network."""
+    """Whether it runs on this machine, so that it costs nothing and needs no network."""
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
-        """Vectors of the texts; some models treat a query differently from a passage."""
+        """Return the vectors of the texts.
+
+        Args:
+            texts: The texts.
+            query: Whether they are parts of a query. Some models embed these differently.
+            timeout: Seconds after which to give up.
+        """
         ...
 
 
-# Each is imported when first asked: a process that embeds nothing loads no model's library.
+# Imported when first used, so that a process that embeds nothing loads no model library.
 _LOCAL_FACTORIES = {
     "local/": "mastra_memory.embedding.wordllama.create_embedder",
     "fastembed/": "mastra_memory.embedding.local_models.create_fastembed",
@@ -63,11 +72,13 @@ _LOCAL_FACTORIES = {
 _PROVIDER_FACTORY = "mastra_memory.embedding.provider.create_embedder"
 
 RETRY_DELAYS_SECONDS = (0.2, 1.0)
-"""Seconds before another attempt when a provider is unavailable."""
+"""Delays before the second and the third attempt if a provider is unavailable."""
 MAX_CACHED_QUERIES = 1_000
+"""Queries whose vectors are cached in this process."""
 MAX_SQUARED_NORM = 3.4e38
-"""The database keeps vectors in single precision; their lengths are compared squared."""
+"""pgvector computes with single precision, and with the square of a vector's length."""
 MAX_DIMENSIONS = 16_000
+"""pgvector's limit for a column of type `vector`."""
 
 _lock = threading.Lock()
 _embedders: dict[str, Embedder] = {}
@@ -76,10 +87,14 @@ _query_cache: OrderedDict[tuple[str, bytes], Embeddings] = OrderedDict()
 
 
 def get_embedder(model: str) -> Embedder:
-    """The embedder of that name, made once in this process.
+    """Return the embedder with this name. It is created once per process.
 
-    `provider/model`, or the dotted path of a class or a function of your own. Raises
-    `InvalidInput` for a name that cannot be one, `ProviderRefused` where it cannot be loaded.
+    Args:
+        model: `provider/model`, or the dotted path of a class or a function; see `EMBEDDER`.
+
+    Raises:
+        InvalidInput: The name is neither.
+        ProviderRefused: The model cannot be loaded.
     """
     if _overrides:
         return _overrides[-1]
@@ -97,28 +112,28 @@ def get_embedder(model: str) -> Embedder:
 def _create_embedder(model: str) -> Embedder:
     if "/" not in model:
         return _import_custom_embedder(model)
-    maker = next(
+    factory = next(
         (path for prefix, path in _LOCAL_FACTORIES.items() if model.startswith(prefix)),
         _PROVIDER_FACTORY,
     )
-    made: Embedder = import_string(maker)(model)
-    return made
+    embedder: Embedder = import_string(factory)(model)
+    return embedder
 
 
 def _import_custom_embedder(path: str) -> Embedder:
     try:
-        found = import_string(path)
+        imported = import_string(path)
     except ImportError as error:
         raise InvalidInput(
-            f"EMBEDDER is neither provider/model nor a dotted path: {error}"
+            f"EMBEDDER must be provider/model or the dotted path of an embedder: {error}"
         ) from None
-    made = found() if isinstance(found, type) else found
-    return made if isinstance(made, Embedder) else FunctionEmbedder(made)
+    embedder = imported() if isinstance(imported, type) else imported
+    return embedder if isinstance(embedder, Embedder) else FunctionEmbedder(embedder)
 
 
 @dataclass(slots=True)
 class FunctionEmbedder:
-    """An embedder made of a function of a list of texts that answers a list of vectors."""
+    """Make an embedder of a function that takes a list of texts and returns a list of vectors."""
 
     function: Callable[[list[str]], Sequence[Vector]]
     passage_bytes: int = 8_000
@@ -126,7 +141,7 @@ class FunctionEmbedder:
     is_local: bool = True
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
-        """Vectors of the texts."""
+        """Return the vectors of the texts."""
         return Embeddings(self.function(list(texts)))
 
 
@@ -136,38 +151,49 @@ def embed_passages(
     *,
     timeout: float | None = None,
 ) -> Embeddings:
-    """Vectors of any number of texts, in batches; tries again where that may help.
+    """Return the vectors of any number of texts, embedded in batches.
 
-    With `timeout` there is one attempt that may take so long. Raises `ProviderUnavailable` and
-    `ProviderRefused`.
+    Args:
+        model: The name of the embedder.
+        texts: Passages that the embedder accepts as a whole; see `passages`.
+        timeout: Try once, for so many seconds. None tries up to three times, each for
+            `EMBEDDER_TIMEOUT` seconds.
+
+    Raises:
+        ProviderUnavailable: The embedder does not answer; trying again later may help.
+        ProviderRefused: The embedder rejects the texts or returns invalid vectors.
     """
     embedder = get_embedder(model)
     vectors: list[Vector] = []
     tokens = 0
     for start in range(0, len(texts), embedder.batch_size):
         batch = texts[start : start + embedder.batch_size]
-        made = _embed_with_retries(embedder, model, batch, query=False, timeout=timeout)
-        vectors += list(made.vectors)
-        tokens += made.tokens
+        embeddings = _embed_with_retries(embedder, model, batch, query=False, timeout=timeout)
+        vectors += list(embeddings.vectors)
+        tokens += embeddings.tokens
     return Embeddings(vectors, tokens)
 
 
 def embed_query(model: str, texts: Sequence[str]) -> Embeddings:
-    """Vectors of the passages of a query; asked again they cost nothing.
+    """Return the vectors of a query's passages, from the cache if it was embedded before.
 
-    Raises `ProviderUnavailable` and `ProviderRefused`.
+    Vectors from the cache cost no tokens.
+
+    Raises:
+        ProviderUnavailable: The embedder does not answer; trying again later may help.
+        ProviderRefused: The embedder rejects the query or returns invalid vectors.
     """
     key = (model, hashlib.sha256("\0".join(texts).encode()).digest())
     with _lock:
         if key in _query_cache:
             _query_cache.move_to_end(key)
             return Embeddings(_query_cache[key].vectors)
-    made = _embed_with_retries(get_embedder(model), model, texts, query=True, timeout=None)
+    embeddings = _embed_with_retries(get_embedder(model), model, texts, query=True, timeout=None)
     with _lock:
-        _query_cache[key] = made
+        _query_cache[key] = embeddings
         if len(_query_cache) > MAX_CACHED_QUERIES:
             _query_cache.popitem(last=False)
-    return made
+    return embeddings
 
 
 def _embed_with_retries(
@@ -187,53 +213,55 @@ def _embed_with_retries(
 def _call_embedder(
     embedder: Embedder, model: str, texts: Sequence[str], query: bool, timeout: float
 ) -> Embeddings:
-    """What it answers. Whatever goes wrong in it is an error of the port's: it may be anybody's."""
+    """Call the embedder once. It may be the host's own code, so any error becomes one of ours."""
     try:
-        made = embedder.embed(texts, query=query, timeout=timeout)
-        _check_embeddings(model, made, len(texts))
+        embeddings = embedder.embed(texts, query=query, timeout=timeout)
+        _check_embeddings(model, embeddings, len(texts))
     except MastraMemoryError:
         raise
     except OSError as error:
         raise ProviderUnavailable(f"{model}: {type(error).__name__}: {error}") from error
     except Exception as error:
         raise ProviderRefused(f"{model}: {type(error).__name__}: {error}") from error
-    return made
+    return embeddings
 
 
-def _check_embeddings(model: str, made: Embeddings, expected: int) -> None:
-    lengths = {len(vector) for vector in made.vectors}
-    if len(made.vectors) != expected or len(lengths) != 1 or 0 in lengths:
+def _check_embeddings(model: str, embeddings: Embeddings, expected: int) -> None:
+    lengths = {len(vector) for vector in embeddings.vectors}
+    if len(embeddings.vectors) != expected or len(lengths) != 1 or 0 in lengths:
         raise ProviderRefused(
-            f"{model} answered {len(made.vectors)} vectors of {sorted(lengths)} dimensions "
-            f"to {expected} texts"
+            f"{model} returned {len(embeddings.vectors)} vectors of {sorted(lengths)} dimensions "
+            f"for {expected} texts"
         )
     if max(lengths) > MAX_DIMENSIONS:
-        raise ProviderRefused(f"{model} answered more than {MAX_DIMENSIONS} dimensions")
-    if not all(compute_squared_norm(vector) < MAX_SQUARED_NORM for vector in made.vectors):
-        raise ProviderRefused(f"{model} answered numbers that are too large, or none at all")
+        raise ProviderRefused(f"{model} returned vectors of more than {MAX_DIMENSIONS} dimensions")
+    if not all(compute_squared_norm(vector) < MAX_SQUARED_NORM for vector in embeddings.vectors):
+        raise ProviderRefused(
+            f"{model} returned vectors with numbers that are too large or not finite"
+        )
 
 
 def compute_squared_norm(vector: Vector) -> float:
-    """The square of the vector's length; 0 for one that points nowhere."""
-    dot = getattr(vector, "dot", None)  # an array of numpy, which we do not import
+    """Return the square of the vector's length; 0 if all its numbers are 0."""
+    dot = getattr(vector, "dot", None)  # A NumPy array; NumPy itself may not be installed.
     return float(dot(vector)) if dot else math.fsum(part * part for part in vector)
 
 
 def format_vector(vector: Vector) -> str:
-    """The vector as the database reads it."""
+    """Return the vector as text that pgvector reads."""
     return orjson.dumps(
         vector, option=orjson.OPT_SERIALIZE_NUMPY, default=_convert_to_json_type
     ).decode()
 
 
 def _convert_to_json_type(value: Any) -> Any:
-    """What is no plain number or list yet: an array of another library, one out of a table."""
+    """Convert an array of another library, or a number of NumPy."""
     return value.tolist() if hasattr(value, "tolist") else float(value)
 
 
 @contextmanager
 def override_embedder(embedder: Embedder) -> Iterator[None]:
-    """Have `embedder` make all vectors in this process meanwhile, whatever name is asked."""
+    """Use `embedder` for every model name in this process, during the block. For tests."""
     _overrides.append(embedder)
     clear_query_cache()
     try:

@@ -1,7 +1,8 @@
-"""Make the vectors that rows ask for: take some requests, embed, store.
+"""Embed the messages in the queue: claim some, embed them, store the vectors.
 
-Nothing is locked while an embedder works; a lease is renewed. A worker whose claim was taken over,
-or whose message has another text by then, discards its vectors.
+No row is locked while an embedder works, which may take minutes; the claim is kept by a lease that
+is renewed (see `db.leases`). A worker discards its vectors if its claim was taken over meanwhile,
+or if the message has another text by then.
 """
 
 import math
@@ -20,13 +21,14 @@ from mastra_memory.llm import usage
 from mastra_memory.models import ModelUsage
 
 BATCH_SIZE = 256
-"""Messages taken at a time."""
+"""Messages that are claimed at a time."""
 PROBE_TEXT = "hello"
+"""A text that any embedder accepts, to tell a bad text from a bad API key."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageVectors:
-    """The vectors of one message."""
+    """The vectors of item message."""
 
     claimed: ClaimedMessage
     vectors: Sequence[Vector]
@@ -37,21 +39,24 @@ Refusal = tuple[ClaimedMessage, str]
 
 
 def embed_pending(*, seconds: float) -> tuple[int, bool]:
-    """Embed what is due, in batches, for about so long.
+    """Embed due messages in batches, for about so many seconds.
 
-    Returns how many messages were embedded, and whether more is due. Several processes may do
-    this at once; none takes what another has taken. Failures are noted in the rows.
+    Several processes may run this at once; each claims its own messages. Failures are recorded in
+    the queue.
+
+    Returns:
+        How many messages were embedded, and whether more are due.
     """
     done = 0
     give_up = time.monotonic() + seconds
     for model in queue.list_due_models():
         if not _check_model_loads(model):
             continue
-        taken = BATCH_SIZE
-        while taken == BATCH_SIZE:
+        claimed = BATCH_SIZE
+        while claimed == BATCH_SIZE:
             if time.monotonic() > give_up:
                 return done, True
-            taken, stored = embed_batch(model)
+            claimed, stored = embed_batch(model)
             done += stored
             sql.clear_query_log()
     return done, False
@@ -73,56 +78,66 @@ def embed_batch(
     scope: sql.Where | None = None,
     timeout: float | None = None,
 ) -> tuple[int, int]:
-    """Embed up to `limit` messages. Returns how many were taken, and how many were embedded.
+    """Claim and embed up to `limit` messages.
 
-    See `queue.claim_messages` for `scope`. Raises `InvalidInput` and `ProviderRefused` if the
-    embedder cannot be loaded.
+    Args:
+        model: The name of the embedder.
+        limit: How many messages to claim.
+        scope: See `queue.claim_messages`.
+        timeout: See `embedder.embed_passages`.
+
+    Returns:
+        How many messages were claimed, and how many were embedded.
+
+    Raises:
+        InvalidInput: The name is not that of an embedder.
+        ProviderRefused: The embedder cannot be loaded.
     """
     claim = uuid.uuid4()
-    taken = queue.claim_messages(model, claim, limit, scope)
-    if not taken:
+    claimed = queue.claim_messages(model, claim, limit, scope)
+    if not claimed:
         return 0, 0
-    message_ids = [one.message_id for one in taken]
+    message_ids = [item.message_id for item in claimed]
     with leases.keep_renewing(lambda: queue.extend_lease(claim, message_ids)):
-        made, refused = _embed_with_retries(model, taken, timeout)
-    stored = _store_vectors(model, claim, made) if made else []
-    for one, reason in refused:
-        queue.mark_failed(claim, [one.message_id], reason)
-    if len(stored) + len(refused) < len(taken):
+        embedded, refused = _embed_messages(model, claimed, timeout)
+    stored = _store_vectors(model, claim, embedded) if embedded else []
+    for item, reason in refused:
+        queue.mark_failed(claim, [item.message_id], reason)
+    if len(stored) + len(refused) < len(claimed):
         queue.release_claim(claim)
     _record_usage(model, stored)
-    return len(taken), len(stored)
+    return len(claimed), len(stored)
 
 
-def _embed_with_retries(
-    model: str, taken: Sequence[ClaimedMessage], timeout: float | None
+def _embed_messages(
+    model: str, claimed: Sequence[ClaimedMessage], timeout: float | None
 ) -> tuple[list[MessageVectors], list[Refusal]]:
-    """The vectors of the messages, and those for which there are none, with the reason.
+    """Return the vectors, and the messages that could not be embedded with the reasons.
 
-    When an embedder refuses a batch but takes a harmless text, the batch is halved until what it
-    refuses stands alone.
+    If an embedder rejects a batch but accepts `PROBE_TEXT`, the batch is halved again and again
+    until only the rejected messages are left.
     """
     limit = embedder.get_embedder(model).passage_bytes
-    cut = [passages.split_into_passages(one.text, limit) for one in taken]
+    cut = [passages.split_into_passages(item.text, limit) for item in claimed]
     try:
         texts = [passage for found in cut for passage in found]
         made = embedder.embed_passages(model, texts, timeout=timeout)
     except ProviderUnavailable as error:
-        return [], [(one, str(error)) for one in taken]
+        return [], [(item, str(error)) for item in claimed]
     except ProviderRefused as error:
-        if len(taken) == 1 or not _accepts_probe_text(model, timeout):
-            return [], [(one, str(error)) for one in taken]
-        middle = len(taken) // 2
-        halves = (taken[:middle], taken[middle:])
-        first, second = (_embed_with_retries(model, half, timeout) for half in halves)
+        if len(claimed) == 1 or not _accepts_probe_text(model, timeout):
+            return [], [(item, str(error)) for item in claimed]
+        middle = len(claimed) // 2
+        halves = (claimed[:middle], claimed[middle:])
+        first, second = (_embed_messages(model, half, timeout) for half in halves)
         return first[0] + second[0], first[1] + second[1]
     vectors = iter(made.vectors)
     sizes = [sum(map(len, found)) for found in cut]
     return [
         MessageVectors(
-            one, [next(vectors) for _ in found], _split_tokens(made.tokens, size, sum(sizes))
+            item, [next(vectors) for _ in found], _split_tokens(made.tokens, size, sum(sizes))
         )
-        for one, found, size in zip(taken, cut, sizes, strict=True)
+        for item, found, size in zip(claimed, cut, sizes, strict=True)
     ], []
 
 
@@ -142,26 +157,26 @@ def _split_tokens(tokens: int, size: int, whole: int) -> int:
 def _store_vectors(
     model: str, claim: uuid.UUID, made: Sequence[MessageVectors]
 ) -> list[MessageVectors]:
-    """Replace the vectors and drop the requests that are still ours. Returns which were.
+    """Replace the vectors of messages whose claim is still ours, and return these.
 
-    The messages are held meanwhile, so that no text can change between the look and the write; a
-    message that somebody else holds is left for another time.
+    The messages are locked, so that no text changes between the check and the write. A message
+    that another transaction has locked is skipped; its request stays in the queue.
     """
     with routing.atomic():
         found = sql.fetch_all(
             _TAKE_OVER,
             [
-                [one.claimed.message_id for one in made],
-                [one.claimed.text_hash for one in made],
+                [item.claimed.message_id for item in made],
+                [item.claimed.text_hash for item in made],
                 *(model, claim, model),
             ],
         )
         owners = {cells[0]: cells for cells in found}
-        stored = [one for one in made if one.claimed.message_id in owners]
+        stored = [item for item in made if item.claimed.message_id in owners]
         rows = [
-            (*owners[one.claimed.message_id], place, len(vector), embedder.format_vector(vector))
-            for one in stored
-            for place, vector in enumerate(one.vectors)
+            (*owners[item.claimed.message_id], place, len(vector), embedder.format_vector(vector))
+            for item in stored
+            for place, vector in enumerate(item.vectors)
             if embedder.compute_squared_norm(vector) > 0
         ]
         if rows:
@@ -190,11 +205,11 @@ _INSERT = """
 
 
 def _record_usage(model: str, stored: Sequence[MessageVectors]) -> None:
-    """Note what a provider charged for, thread by thread."""
+    """Record the tokens that a provider charged for, for each thread."""
     spent: dict[str, int] = {}
-    for one in stored:
-        if one.tokens:
-            spent[one.claimed.thread_id] = spent.get(one.claimed.thread_id, 0) + one.tokens
+    for item in stored:
+        if item.tokens:
+            spent[item.claimed.thread_id] = spent.get(item.claimed.thread_id, 0) + item.tokens
     for thread_id, tokens in spent.items():
         usage.record_usage(
             ModelUsage.Purpose.EMBEDDING, model, input_tokens=tokens, thread_id=thread_id

@@ -1,6 +1,7 @@
-"""Larger embedders on this machine: `fastembed/<model>` and `sentence-transformers/<model>`.
+"""Larger local embedders: `fastembed/<model>` and `sentence-transformers/<model>`.
 
-Both libraries are extras. They fetch a model when it is first used, unless the name is a folder.
+Both libraries are extras. They download a model when it is first used, unless the name is the path
+of a folder.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +13,14 @@ from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import ProviderRefused
 
 BYTES_PER_TOKEN = 3
-"""A token of English is longer, one of Chinese as long: what fits by this count is not cut."""
+"""The fewest bytes that a token usually has (Chinese; English has more), so that no passage is
+longer than the model accepts."""
 DEFAULT_MAX_TOKENS = 512
+"""The usual limit of these models, for one that does not state its own."""
 
 
 class LibraryEmbedder:
-    """A library's model behind the port."""
+    """Adapt a model of one of these libraries to the `Embedder` interface."""
 
     is_local = True
     batch_size = 64
@@ -33,23 +36,23 @@ class LibraryEmbedder:
         self._queries = queries
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
-        """Vectors of the texts."""
+        """Return the vectors of the texts."""
         made = (self._queries if query else self._passages)(list(texts))
         return Embeddings(list(made))
 
 
 def create_fastembed(name: str) -> LibraryEmbedder:
-    """A model of the library fastembed. Raises `ProviderRefused` when it cannot be loaded."""
+    """Return a model of fastembed. Raises `ProviderRefused` if it cannot be loaded."""
     kind = _import_library("fastembed.TextEmbedding", "fastembed")
     model = _load_model(name, lambda: kind(name.partition("/")[2]))
     return LibraryEmbedder(DEFAULT_MAX_TOKENS, model.passage_embed, model.query_embed)
 
 
 def create_sentence_transformer(name: str) -> LibraryEmbedder:
-    """A model of sentence-transformers. Raises `ProviderRefused` when it cannot be loaded."""
+    """Return a model of sentence-transformers. Raises `ProviderRefused` if it cannot be loaded."""
     kind = _import_library("sentence_transformers.SentenceTransformer", "sentence-transformers")
     model = _load_model(name, lambda: kind(name.partition("/")[2]))
-    passages = getattr(model, "encode_document", model.encode)  # both since version 5
+    passages = getattr(model, "encode_document", model.encode)  # Both exist since version 5.
     queries = getattr(model, "encode_query", model.encode)
     return LibraryEmbedder(model.max_seq_length or DEFAULT_MAX_TOKENS, passages, queries)
 

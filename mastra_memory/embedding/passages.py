@@ -1,4 +1,4 @@
-"""Cut a text into passages that an embedder takes, at the best borders there are."""
+"""Split a text into passages that an embedder accepts."""
 
 import re
 from collections.abc import Iterator
@@ -15,32 +15,33 @@ _SPACE = re.compile(r"\s")
 
 
 def split_into_passages(text: str, limit: int) -> list[str]:
-    """Passages of at most `limit` bytes of UTF-8; none for a blank text.
+    """Return passages of at most `limit` bytes of UTF-8; none for a blank text.
 
-    Cut between paragraphs, else sentences, else words, and where a word is longer than a passage,
-    between characters. Base64 data is left out.
+    The text is split between paragraphs where possible, otherwise between sentences or words. A
+    word longer than a passage is split between characters. Base64 data is left out: it has no
+    meaning that an embedder could find.
     """
     text = _DATA_URI.sub(" ", text).strip()
     if not text:
         return []
     if len(text.encode()) <= limit:
         return [text]
-    found = (passage for passage in map(str.strip, _iterate_slices(text, limit)) if passage)
-    return [passage for passage, _ in zip(found, range(MAX_PASSAGES), strict=False)]
+    parts = (passage for passage in map(str.strip, _iterate_slices(text, limit)) if passage)
+    return [passage for passage, _ in zip(parts, range(MAX_PASSAGES), strict=False)]
 
 
 def _iterate_slices(text: str, limit: int) -> Iterator[str]:
-    at = 0
-    while at < len(text):
-        end = at + _count_fitting_characters(text[at : at + limit], limit)
+    start = 0
+    while start < len(text):
+        end = start + _count_fitting_characters(text[start : start + limit], limit)
         if end < len(text):
-            end = _find_boundary(text, at, end)
-        yield text[at:end]
-        at = end
+            end = _find_boundary(text, start, end)
+        yield text[start:end]
+        start = end
 
 
 def _count_fitting_characters(text: str, limit: int) -> int:
-    """How many characters of the text fit into `limit` bytes; at least one."""
+    """Return how many characters of the text fit into `limit` bytes; at least one."""
     raw = text.encode()
     if len(raw) <= limit:
         return len(text)
@@ -48,10 +49,10 @@ def _count_fitting_characters(text: str, limit: int) -> int:
 
 
 def _find_boundary(text: str, start: int, end: int) -> int:
-    """The best place to cut in the second half of what fits."""
+    """Return the best position to split at, in the second half of what fits."""
     middle = start + (end - start) // 2
     for pattern in (_PARAGRAPH, _SENTENCE, _SPACE):
-        ends = [found.end() for found in pattern.finditer(text, middle, end)]
+        ends = [match.end() for match in pattern.finditer(text, middle, end)]
         if ends:
             return ends[-1]
     # A cluster that is longer than a passage has to be split.

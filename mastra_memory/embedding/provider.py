@@ -1,4 +1,7 @@
-"""Embedders of providers, through pydantic-ai; nobody imports this module early."""
+"""Embedders of providers, through pydantic-ai.
+
+Importing pydantic-ai is slow, so this module is imported only when an embedder is created.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,15 +17,15 @@ from mastra_memory.llm.provider import build_provider, is_retryable
 
 
 def create_embedder(name: str) -> "ProviderEmbedder":
-    """The embedder `provider/model`; nothing is asked of the provider yet."""
+    """Return the embedder `provider/model`. This does not call the provider yet."""
     return ProviderEmbedder(name)
 
 
 class ProviderEmbedder:
-    """A model behind a provider's address."""
+    """A model of a provider."""
 
     passage_bytes = 8_000
-    """Providers take about 8,000 tokens, and no token is shorter than a byte."""
+    """Providers accept about 8,000 tokens, and every token has at least one byte."""
     batch_size = 64
     is_local = False
 
@@ -30,11 +33,11 @@ class ProviderEmbedder:
         self.name = name
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
-        """Vectors of the texts. Raises `ProviderUnavailable` and `ProviderRefused`."""
+        """Return the vectors of the texts; see `Embedder.embed`."""
         try:
             result = asyncio.run(self._ask(texts, query, timeout))
         except TimeoutError as error:
-            raise ProviderUnavailable(f"{self.name} gave no answer in {timeout} s") from error
+            raise ProviderUnavailable(f"{self.name} did not answer within {timeout} s") from error
         except theirs.ModelAPIError as error:
             kind = ProviderUnavailable if is_retryable(error) else ProviderRefused
             raise kind(f"{self.name}: {error.message}") from error
@@ -50,6 +53,7 @@ class ProviderEmbedder:
             )
 
     def _model(self, kind: str, provider: Provider[Any]) -> EmbeddingModel:
-        spoken = "openai" if kind == "openai-chat" else kind
+        # pydantic-ai names the provider differently for chats and for embeddings.
+        prefix = "openai" if kind == "openai-chat" else kind
         name = self.name.partition("/")[2]
-        return infer_embedding_model(f"{spoken}:{name}", provider_factory=lambda _: provider)
+        return infer_embedding_model(f"{prefix}:{name}", provider_factory=lambda _: provider)

@@ -1,8 +1,14 @@
-"""The queue of vectors to be made, which is rows: take some, put them back, ask for more.
+"""The queue of messages to embed: the table of `EmbeddingRequest`.
 
-No statement here waits for a row that another transaction has locked: deletes of messages lock
-requests in an order of their own. What is skipped is deleted or reset by who has locked it, or is
-found again when its lease ends.
+A worker claims requests by writing a token and a time into their rows. When the time has passed,
+another worker may claim them, because the first one was probably killed; so a worker renews the
+time (its lease) while it works. All writes of a worker check the token, so one whose claim was
+taken over changes nothing.
+
+These are single SQL statements. The ORM would need a transaction with a second statement to lock
+the rows. None of them waits for a row that another transaction has locked (SKIP LOCKED): deletes
+of messages lock requests in another order, and the two would deadlock. A skipped request is
+deleted or reset by the transaction that has it, or found again when its lease ends.
 """
 
 import uuid
@@ -15,14 +21,15 @@ from mastra_memory.db.leases import LEASE_SECONDS
 from mastra_memory.db.locking import retry_conflicts
 
 MIN_RETRY_DELAY_SECONDS = 10.0
+"""The delay before the second attempt."""
 MAX_RETRY_DELAY_SECONDS = 3_600.0
-"""Seconds before the next attempt: doubled each time, up to the longest."""
-LOST_WORKER_ERROR = "The process that made the vectors ended before it was done."
+"""The longest delay before the next attempt. Each attempt doubles the delay up to this."""
+LOST_WORKER_ERROR = "The worker ended before the message was embedded."
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedMessage:
-    """A message whose vectors this process makes now."""
+    """A message that this worker embeds."""
 
     message_id: str
     thread_id: str
@@ -31,7 +38,7 @@ class ClaimedMessage:
 
 
 def list_due_models() -> list[str]:
-    """The models for which something can be taken."""
+    """Return the models that have due requests."""
     found = sql.fetch_all(
         f"""SELECT DISTINCT model FROM mastra_memory_embeddingrequest
         WHERE failed_at IS NULL AND due_at <= {sql.DUE_TIME}"""
@@ -40,7 +47,7 @@ def list_due_models() -> list[str]:
 
 
 def has_due_requests() -> bool:
-    """Return whether there is something to take."""
+    """Return whether any request is due."""
     found = sql.fetch_one(
         f"""SELECT EXISTS (SELECT 1 FROM mastra_memory_embeddingrequest
         WHERE failed_at IS NULL AND due_at <= {sql.DUE_TIME})"""
@@ -51,16 +58,22 @@ def has_due_requests() -> bool:
 def claim_messages(
     model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = None
 ) -> list[ClaimedMessage]:
-    """Take up to `limit` requests that are due; nobody else takes them until the lease ends.
+    """Claim up to `limit` requests and return their messages.
 
-    With `scope` (on `r`) take what is asked for there, due or taken by another, but nothing that
-    failed before.
+    Args:
+        model: The name of the embedder.
+        claim: A new token. No other worker claims the requests until the lease ends.
+        limit: How many requests to claim.
+        scope: A condition on requests `r`. None claims due requests. With a scope, requests are
+            claimed even if another worker has them, since a search waits for them; but not if they
+            failed before.
     """
     where = scope or sql.Where()
     where.add("r.error = ''" if scope else f"r.due_at <= {sql.DUE_TIME}")
     where.add("r.attempts < %s", conf.app_settings().EMBEDDER_ATTEMPTS)
     found = sql.fetch_all(
-        # Materialized: as a plain subquery it may run once a row, and take more than the limit.
+        # Materialized: PostgreSQL may run a plain subquery once per row, and would then claim more
+        # requests than the limit.
         f"""WITH taken AS MATERIALIZED (
             SELECT r.id FROM mastra_memory_embeddingrequest r
             WHERE r.model = %s AND r.failed_at IS NULL AND {where}
@@ -76,7 +89,7 @@ def claim_messages(
 
 
 def extend_lease(claim: uuid.UUID, message_ids: Sequence[str]) -> int:
-    """Keep these claims for another `LEASE_SECONDS`. Returns how many this worker still holds."""
+    """Extend the claims by `LEASE_SECONDS`, and return how many this worker still holds."""
     ours = sql.Where()
     ours.add("message_id = ANY(%s) AND claim = %s", list(message_ids), claim)
     return sql.execute(
@@ -88,14 +101,17 @@ def extend_lease(claim: uuid.UUID, message_ids: Sequence[str]) -> int:
 
 
 def _select_unlocked_ids(where: sql.Where) -> str:
-    """SQL of the ids of these requests, locked, without those that others have locked."""
+    """Return SQL that selects and locks requests, except those that others have locked.
+
+    Locking in the order of the ids keeps two of these statements from deadlocking.
+    """
     return f"""SELECT id FROM mastra_memory_embeddingrequest WHERE {where}
         ORDER BY id FOR UPDATE SKIP LOCKED"""
 
 
 @retry_conflicts
 def mark_failed(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
-    """Note a failure; try again later, and after the last attempt only when told to."""
+    """Record a failure. Retry later, or after `EMBEDDER_ATTEMPTS` attempts only on request."""
     ours = sql.Where()
     ours.add("claim = %s AND message_id = ANY(%s)", claim, list(message_ids))
     sql.execute(
@@ -114,7 +130,7 @@ def mark_failed(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> No
 @retry_conflicts
 def defer_model(model: str, reason: str) -> None:
     """Retry the due requests of `model` later, with the delays of `mark_failed`."""
-    known = conf.app_settings()
+    settings = conf.app_settings()
     due = sql.Where()
     due.add(f"model = %s AND failed_at IS NULL AND due_at <= {sql.DUE_TIME}", model)
     sql.execute(
@@ -127,7 +143,7 @@ def defer_model(model: str, reason: str) -> None:
             reason,
             MIN_RETRY_DELAY_SECONDS,
             MAX_RETRY_DELAY_SECONDS,
-            known.EMBEDDER_ATTEMPTS,
+            settings.EMBEDDER_ATTEMPTS,
             *due.params,
         ],
     )
@@ -135,7 +151,10 @@ def defer_model(model: str, reason: str) -> None:
 
 @retry_conflicts
 def release_claim(claim: uuid.UUID) -> None:
-    """Give back what is still taken, for anybody to take in a second."""
+    """Give up the remaining claims. Any worker may claim the requests after a second.
+
+    The attempt does not count, since nothing was tried.
+    """
     ours = sql.Where()
     ours.add("claim = %s", claim)
     sql.execute(
@@ -149,7 +168,10 @@ def release_claim(claim: uuid.UUID) -> None:
 
 @retry_conflicts
 def fail_expired() -> int:
-    """Mark what was taken as often as is allowed and never came back. Returns how many."""
+    """Mark requests as failed whose last allowed attempt was never finished; return how many.
+
+    A message that kills its worker, for example by using too much memory, ends here.
+    """
     lost = sql.Where()
     attempts = conf.app_settings().EMBEDDER_ATTEMPTS
     lost.add("failed_at IS NULL AND attempts >= %s AND due_at < clock_timestamp()", attempts)
@@ -162,9 +184,12 @@ def fail_expired() -> int:
 
 
 def retry_failed(request_ids: Sequence[int] | None = None) -> int:
-    """Try again what failed, from the first attempt on: these requests, or all. Returns how many.
+    """Retry failed requests at once, counting attempts from 0, and return how many.
 
-    What only waits for its next attempt does not wait any longer.
+    Requests that wait for their next attempt are retried as well.
+
+    Args:
+        request_ids: Only these requests; None for all.
     """
     where = sql.Where()
     where.add("(failed_at IS NOT NULL OR (error <> '' AND due_at > clock_timestamp()))")
@@ -179,10 +204,14 @@ def retry_failed(request_ids: Sequence[int] | None = None) -> int:
 
 @retry_conflicts
 def enqueue(model: str, *, everything: bool = False, again: bool = False) -> int:
-    """Ask for vectors of `model` where they are missing. Returns for how many messages.
+    """Enqueue messages that have no vectors of `model`, and return how many.
 
-    For the messages that have vectors of any model; with `everything`, for all that have a text.
-    `again` asks even where the vectors are there. A message that is being deleted is skipped.
+    Messages that are being deleted are skipped.
+
+    Args:
+        model: The name of the embedder.
+        everything: Enqueue all messages with text; otherwise those with vectors of any model.
+        again: Enqueue messages that have vectors of `model` too.
     """
     where = sql.Where()
     where.add(EMBEDDABLE)
@@ -206,10 +235,11 @@ def enqueue(model: str, *, everything: bool = False, again: bool = False) -> int
 
 @retry_conflicts
 def enqueue_copies(model: str) -> int:
-    """Ask for vectors of copied messages that have none, in clones where others have some.
+    """Enqueue copied messages without vectors, in clones whose other messages have some.
 
-    A copy has the vectors or the requests of its original; one with neither was lost. Messages
-    saved to the clone later want what their agent's options say, and are left alone.
+    Cloning copies the vectors or the requests of each message. A copy with neither was lost in a
+    race with a worker. Messages that were saved to the clone later are left alone: whether they
+    have vectors depends on their agent's options.
     """
     return sql.execute(
         f"""INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)
@@ -228,4 +258,5 @@ def enqueue_copies(model: str) -> int:
 
 
 EMBEDDABLE = r"m.text ~ '\S' AND m.signal <> 'system-reminder'"
-"""Messages with words for people. The statement that saves them says the same."""
+"""SQL condition on a message `m`: it has text and is not a system reminder. The statement in
+`messages.storage` that saves messages has the same condition."""

@@ -1,4 +1,4 @@
-"""What vectors there are, of which models, and what is missing; getting rid of a model."""
+"""Count the vectors and the pending requests of each model, and delete a model's vectors."""
 
 import time
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from mastra_memory.embedding.queue import EMBEDDABLE
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 
 DELETE_BATCH_SIZE = 5_000
-"""Vectors that are deleted at a time, so that nobody waits."""
+"""Rows that are deleted at a time, so that no lock is held for long."""
 LOCKED_ROWS_DELAY_SECONDS = 0.1
-"""Seconds before rows are tried again that other transactions have locked."""
+"""Delay before retrying rows that other transactions have locked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class VectorCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What one model still has to do."""
+    """The pending and failed requests of one model."""
 
     model: str
     pending: int
@@ -36,7 +36,7 @@ class Backlog:
 
 
 def list_vector_counts() -> list[VectorCounts]:
-    """Every model and length that has vectors, the model in use first."""
+    """Return the counts of each model and length that has vectors, the current `EMBEDDER` first."""
     found = sql.fetch_all(
         f"""SELECT model, dimensions, count(DISTINCT message_id), count(*) FROM {TABLE}
         GROUP BY model, dimensions ORDER BY model <> %s, model, dimensions""",
@@ -55,7 +55,7 @@ def list_vector_counts() -> list[VectorCounts]:
 
 
 def list_backlogs() -> list[Backlog]:
-    """Every model that has something to do or has given something up."""
+    """Return the pending and failed requests of each model that has any."""
     found = sql.fetch_all(
         """SELECT model, count(*) FILTER (WHERE failed_at IS NULL), count(failed_at),
             coalesce(max(error), '') FROM mastra_memory_embeddingrequest
@@ -68,7 +68,7 @@ def list_backlogs() -> list[Backlog]:
 
 
 def count_never_enqueued() -> int:
-    """Messages with a text that nobody wanted embedded so far."""
+    """Return how many messages with text have neither vectors nor a request."""
     found = sql.fetch_one(
         f"""SELECT count(*) FROM mastra_memory_message m WHERE {EMBEDDABLE}
         AND NOT EXISTS (SELECT 1 FROM {TABLE} e WHERE e.message_id = m.id)
@@ -79,9 +79,10 @@ def count_never_enqueued() -> int:
 
 
 def list_dimensions() -> dict[str, list[int]]:
-    """The lengths of the stored vectors of each model, by skipping through an index.
+    """Return the lengths of the stored vectors of each model.
 
-    Quick even where there are millions: it reads one entry for each model and length.
+    PostgreSQL has no "skip scan" for SELECT DISTINCT, so a recursive query jumps from one model and
+    length to the next in the index. That reads a few entries even among millions of vectors.
     """
     found = sql.fetch_all(
         f"""WITH RECURSIVE kinds AS (
@@ -97,9 +98,9 @@ def list_dimensions() -> dict[str, list[int]]:
 
 
 def delete_model(model: str) -> int:
-    """Delete everything of a model: requests, indexes, vectors. Returns how many vectors.
+    """Delete the requests, indexes and vectors of a model, and return how many vectors.
 
-    Must not be called inside a transaction: indexes go while others read and write.
+    Must not be called inside a transaction: the indexes are dropped concurrently.
     """
     for dimensions in list_dimensions().get(model, []):
         VectorIndex.for_model(model, dimensions).drop()
@@ -108,7 +109,7 @@ def delete_model(model: str) -> int:
 
 
 def _delete_rows(table: str, model: str) -> int:
-    """Delete the model's rows in batches, waiting for none that another transaction has locked."""
+    """Delete the model's rows in batches. Rows that others have locked are retried later."""
     total = 0
     while True:
         deleted = sql.execute(

@@ -1,4 +1,8 @@
-"""The HNSW index of one model: its name, its expression, building and dropping it."""
+"""The HNSW index over the vectors of one model: its SQL, building and dropping it.
+
+Vectors of models with different lengths share one column, and pgvector indexes only vectors of one
+length. So each model and length has a partial index on an expression that casts to that length.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -10,9 +14,9 @@ from mastra_memory.exceptions import InvalidInput
 TABLE = "mastra_memory_messageembedding"
 MAX_VECTOR_DIMENSIONS = 2_000
 MAX_HALFVEC_DIMENSIONS = 4_000
-"""The most dimensions that pgvector indexes as `vector` and as `halfvec`."""
+"""The most dimensions that pgvector can index, as `vector` and as `halfvec`."""
 DEFAULT_BUILD_MEMORY = "512MB"
-"""For building: while the graph fits into it the building is quick."""
+"""`maintenance_work_mem` for building: it is fast as long as the graph fits into it."""
 
 _METRICS = {
     "cosine": ("<=>", "cosine_ops", "greatest(0, least(1, 1 - ({0})))"),
@@ -23,7 +27,7 @@ _METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index over the vectors of one model and length, whether it exists or not."""
+    """The index over the vectors of one model and length. It need not exist."""
 
     model: str
     dimensions: int
@@ -31,7 +35,7 @@ class VectorIndex:
 
     @classmethod
     def for_model(cls, model: str, dimensions: int) -> "VectorIndex":
-        """The index by the metric of the settings. Raises `InvalidInput` for an unknown one."""
+        """Return the index for the metric `EMBEDDING_METRIC`. Raises `InvalidInput` if unknown."""
         metric = conf.app_settings().EMBEDDING_METRIC
         if metric not in _METRICS:
             raise InvalidInput(f"EMBEDDING_METRIC must be one of {', '.join(_METRICS)}")
@@ -39,52 +43,55 @@ class VectorIndex:
 
     @property
     def name(self) -> str:
-        """The name in the database."""
+        """The name in the database. A hash: model names may be long and have any character."""
         key = f"{self.model}\n{self.dimensions}\n{self.metric}".encode()
         return f"mastra_embedding_hnsw_{hashlib.sha256(key).hexdigest()[:16]}"
 
     @property
-    def kind(self) -> str | None:
-        """The type that is indexed; None where vectors are too long for any."""
+    def column_type(self) -> str | None:
+        """The type that is indexed; None if the vectors are too long for an index."""
         if self.dimensions <= MAX_VECTOR_DIMENSIONS:
             return f"vector({self.dimensions})"
         return f"halfvec({self.dimensions})" if self.dimensions <= MAX_HALFVEC_DIMENSIONS else None
 
     @property
     def operator_class(self) -> str:
-        """The operator class that its type and metric need."""
-        return f"{(self.kind or '').partition('(')[0]}_{_METRICS[self.metric][1]}"
+        """The operator class for the type and the metric."""
+        return f"{(self.column_type or '').partition('(')[0]}_{_METRICS[self.metric][1]}"
 
     @property
     def condition(self) -> str:
-        """What rows it holds. Literals: the planner uses a partial index for nothing else."""
+        """The condition of the partial index. As literals: PostgreSQL does not match parameters."""
         model = self.model.replace("'", "''").replace("%", "%%")
         return f"model = '{model}' AND dimensions = {self.dimensions}"
 
     def distance(self, row: str, *, exact: bool) -> str:
-        """The distance of a row's vector to the parameter, as the index knows it or exactly."""
+        """Return SQL for the distance to a parameter: the index's expression, or the exact one."""
         operator = _METRICS[self.metric][0]
-        if exact or self.kind is None:
+        if exact or self.column_type is None:
             return f"{row}.embedding {operator} %s::vector"
-        return f"({row}.embedding::{self.kind}) {operator} %s::{self.kind}"
+        return f"({row}.embedding::{self.column_type}) {operator} %s::{self.column_type}"
 
     def similarity(self, distance: str) -> str:
-        """The score that belongs to a distance; higher is nearer."""
+        """Return SQL for the score of a distance; higher is nearer."""
         return _METRICS[self.metric][2].format(distance)
 
     def is_ready(self) -> bool:
-        """Whether it is in the database and complete."""
+        """Return whether the index exists and is complete."""
         found = sql.fetch_one(
             "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [self.name]
         )
         return bool(found and found[0])
 
     def build(self) -> None:
-        """Build it while others read and write; one that was left half built is built anew.
+        """Build the index without blocking reads and writes. Replace an incomplete one.
 
-        Must not be called inside a transaction. Raises `InvalidInput` for vectors too long.
+        Must not be called inside a transaction.
+
+        Raises:
+            InvalidInput: The vectors have more dimensions than pgvector can index.
         """
-        if self.kind is None:
+        if self.column_type is None:
             raise InvalidInput(
                 f"{self.model}: {self.dimensions} dimensions are more than the "
                 f"{MAX_HALFVEC_DIMENSIONS} that "
@@ -100,13 +107,13 @@ class VectorIndex:
         self._run("SELECT set_config('maintenance_work_mem', %s, FALSE)", memory)
         self._run(
             f"CREATE INDEX CONCURRENTLY {self.name} ON {TABLE} "
-            f"USING hnsw ((embedding::{self.kind}) {self.operator_class}) "
+            f"USING hnsw ((embedding::{self.column_type}) {self.operator_class}) "
             f"WITH (m = {m}, ef_construction = {ef}) WHERE {condition}"
         )
         self._run("RESET maintenance_work_mem")
 
     def drop(self) -> None:
-        """Drop it if it is there, while others read and write."""
+        """Drop the index if it exists, without blocking reads and writes."""
         self._run(f"DROP INDEX CONCURRENTLY IF EXISTS {self.name}")
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""`local/wordllama`: a small embedder on this machine, with its weights in its package."""
+"""`local/wordllama`, the default embedder: a small model with its weights in its package."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -15,15 +15,20 @@ BATCH_SIZE = 32
 
 
 def create_embedder(model: str) -> "WordLlamaEmbedder":
-    """The embedder. Raises `InvalidInput` for another name, `ProviderRefused` without wordllama."""
+    """Return the embedder.
+
+    Raises:
+        InvalidInput: Another model of `local/` is requested.
+        ProviderRefused: The package wordllama is not installed.
+    """
     if model != NAME:
-        raise InvalidInput(f"There is no embedder {model}; there is {NAME}")
+        raise InvalidInput(f"Unknown embedder {model}; did you mean {NAME}?")
     return WordLlamaEmbedder()
 
 
 @contextmanager
 def _preserve_root_logger() -> Iterator[None]:
-    """Give the root logger back the level and the handlers that it had."""
+    """Restore the level and the handlers of the root logger afterwards."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     yield
@@ -33,7 +38,7 @@ def _preserve_root_logger() -> Iterator[None]:
 
 
 class WordLlamaEmbedder:
-    """256 dimensions, tens of thousands of short texts a second, nothing is ever downloaded."""
+    """Vectors of 256 dimensions, tens of thousands of short texts per second, no downloads."""
 
     passage_bytes = 1_600
     batch_size = 256
@@ -43,17 +48,17 @@ class WordLlamaEmbedder:
         spec = util.find_spec("wordllama")
         if spec is None or spec.origin is None:
             raise ProviderRefused(f"{NAME} needs the package wordllama: pip install wordllama")
-        # Both import and loading take about half a second, and no more than this process needs.
-        with _preserve_root_logger():  # wordllama sets up the whole process's when it is imported
+        # Import and loading take about half a second each, so only a process that embeds does it.
+        with _preserve_root_logger():  # Importing wordllama configures the root logger.
             from wordllama import WordLlama
 
         folder = Path(spec.origin).parent
         self._model: Any = WordLlama.load(cache_dir=folder, disable_download=True)
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
-        """Vectors of the texts, not normalised; a text without any known word has a zero one."""
-        # Texts of like length beside each other: within a group all are padded to the longest.
+        """Return the vectors, not normalised. A text without a known word has a vector of zeros."""
+        # Sort by length: within a batch all texts are padded to the longest.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-        made = self._model.embed([texts[index] for index in order], batch_size=BATCH_SIZE)
-        places = sorted(range(len(texts)), key=order.__getitem__)
-        return Embeddings([made[place] for place in places])
+        vectors = self._model.embed([texts[index] for index in order], batch_size=BATCH_SIZE)
+        positions = sorted(range(len(texts)), key=order.__getitem__)
+        return Embeddings([vectors[position] for position in positions])

@@ -124,7 +124,7 @@ def build_indexes(
     limit = conf.app_settings().EXACT_SEARCH_LIMIT
     for kind in stats.list_vector_counts():
         index = VectorIndex.for_model(model, kind.dimensions)
-        if kind.model != model or kind.index_ready or index.kind is None:
+        if kind.model != model or kind.index_ready or index.column_type is None:
             continue
         if always or kind.vectors > limit:
             before_build(kind.vectors)

@@ -23,7 +23,7 @@ EF_SEARCH = 100
 """pgvector's `hnsw.ef_search`, the candidates that a scan keeps. More is more exact and slower.
 
 pgvector's default is 40. With 100 the scan finds 0.99 of what an exact search finds, for one vector
-in a thousand in the scope; see docs/recall.md.
+in 200 in the scope; see docs/recall.md.
 """
 MAX_SCAN_TUPLES = 40_000
 """pgvector's `hnsw.max_scan_tuples`: where an iterative scan stops to look for more rows."""

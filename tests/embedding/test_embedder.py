@@ -61,9 +61,9 @@ def test_get_embedder__a_class_of_the_host_is_made_once() -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("nowhere", "neither provider/model nor a dotted path"),
-        ("no.such.module", "neither provider/model nor a dotted path"),
-        ("local/other", "there is local/wordllama"),
+        ("nowhere", "must be provider/model or the dotted path"),
+        ("no.such.module", "must be provider/model or the dotted path"),
+        ("local/other", "did you mean local/wordllama"),
     ],
 )
 def test_get_embedder__a_faulty_name_is_told(name: str, told: str) -> None:
@@ -142,7 +142,7 @@ def test_embed_passages__an_answer_of_the_wrong_shape_is_refused(
         def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             return Embeddings(vectors)
 
-    with Odd(), pytest.raises(ProviderRefused, match="to 2 texts"):
+    with Odd(), pytest.raises(ProviderRefused, match="for 2 texts"):
         embedder.embed_passages("any/model", ["a", "b"])
 
 

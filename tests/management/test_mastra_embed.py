@@ -128,7 +128,7 @@ def test_mastra_embed__does_not_drop_a_model_in_use(memory_settings: Any) -> Non
 
 def test_mastra_embed__unknown_model_is_an_error(memory_settings: Any) -> None:
     memory_settings(EMBEDDER="local/nothing")
-    with pytest.raises(CommandError, match="there is local/wordllama"):
+    with pytest.raises(CommandError, match="did you mean local/wordllama"):
         run()
 
 

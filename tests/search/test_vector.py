@@ -38,7 +38,8 @@ def build_index(dimensions: int = 2) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE INDEX {index.name} ON mastra_memory_messageembedding "
-            f"USING hnsw ((embedding::{index.kind}) {index.operator_class}) WHERE {index.condition}"
+            f"USING hnsw ((embedding::{index.column_type}) {index.operator_class}) "
+            f"WHERE {index.condition}"
         )
 
 
