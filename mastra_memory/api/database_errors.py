@@ -1,4 +1,4 @@
-"""What API clients are told when the database fails: what is wrong, and whether to try again."""
+"""Error messages for database failures, with the time after which to try again."""
 
 from django.db import InterfaceError, OperationalError
 
@@ -6,9 +6,9 @@ from mastra_memory.db import locking
 from mastra_memory.exceptions import ConcurrentUpdate
 
 CONFLICT_RETRY_SECONDS = 1
-"""For conflicts with other requests, which are over soon."""
+"""For conflicts with other requests, which end soon."""
 UNAVAILABLE_RETRY_SECONDS = 5
-"""For everything that needs an administrator, or a restart of the database."""
+"""For failures that need an administrator or a restart of the database."""
 
 UNREACHABLE = "The database cannot be reached"
 DISK_FULL = (
@@ -23,7 +23,8 @@ _BY_STATE = {
     "53300": TOO_MANY_CONNECTIONS,
 }
 _REFUSED_CONNECTION = ("too many clients", "too many connections", "connection slots")
-"""Parts of PostgreSQL's English messages; libpq passes no SQLSTATE of a refused connection on."""
+"""Parts of PostgreSQL's English messages; libpq does not report an SQLSTATE if
+a connection is refused."""
 
 
 def describe_database_error(

@@ -1,4 +1,4 @@
-"""Errors on the wire: one table from exceptions to statuses, one shape for all of them."""
+"""Error responses: one table from exceptions to statuses, and one JSON format for all."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -24,10 +24,10 @@ TOO_SLOW = (
 )
 
 NO_STORE = {"Cache-Control": "no-store"}
-"""Sent with every answer: conversations must not stay in a browser's or a proxy's cache."""
+"""Sent with every response: browsers and proxies must not cache conversations."""
 
 RETRY_AFTER_SECONDS = 5
-"""When a caller may send a request again that was answered with 503."""
+"""The value of `Retry-After` in responses with status 503."""
 
 STATUSES: dict[type[Exception], int] = {
     ours.InvalidInput: 400,
@@ -57,9 +57,10 @@ _MESSAGES = {
 
 
 def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """The answer to an exception, `{"error": text}` and perhaps `issues`; None for a fault of ours.
+    """Return the response to an exception: `{"error": text}`, for invalid input with `issues`.
 
-    Called by REST framework for everything that a view raises.
+    REST framework calls this for every exception of a view. None means that the exception is
+    unexpected; Django then answers with status 500.
     """
     if isinstance(error, drf.APIException):
         set_rollback()
@@ -96,18 +97,19 @@ def _framework_response(error: drf.APIException) -> Response:
 
 
 def _issue_list(issues: Iterable[Issue]) -> list[dict[str, str]]:
-    told = islice(issues, MAX_ISSUES)
-    return [{"field": issue.field, "message": issue.message} for issue in told]
+    return [
+        {"field": issue.field, "message": issue.message} for issue in islice(issues, MAX_ISSUES)
+    ]
 
 
 @csrf_exempt
 def not_found(request: HttpRequest, path: str) -> JsonResponse:
-    """The answer where there is no route, for anybody: it tells nothing of what is stored."""
+    """Answer 404 for a path without a route. Authentication is not needed."""
     return JsonResponse({"error": "Not found"}, status=404, headers=NO_STORE)
 
 
 def flatten_errors(detail: Any, path: str = "") -> Iterator[Issue]:
-    """The faults of a serializer's nested errors, each with its dotted path."""
+    """Yield the nested errors of a serializer, each with the dotted path of its field."""
     if isinstance(detail, Mapping):
         for key, value in detail.items():
             name = "" if key == "non_field_errors" else str(key)

@@ -1,4 +1,4 @@
-"""Every route of the API, with a request that names somebody's data."""
+"""Every route of the API, with a request for the data of one resource."""
 
 import re
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from tests.support.api_client import Answer, Api, dumped
 from tests.support.factories import Json, text_content
 
 OWN = frozenset({200})
-"""The caller's own resource stands in for the one named."""
+"""The caller's own resource is used instead of the named one."""
 REFUSED = frozenset({403})
 
 
 @dataclass(frozen=True)
 class Named:
-    """Whose data a request names."""
+    """The data that a request is for."""
 
     resource_id: str
     thread_id: str
@@ -30,9 +30,9 @@ class Route:
     query: Json | None = None
     body: Any = None
     foreign: frozenset[int] = REFUSED
-    """What a caller gets who names another's data."""
+    """The statuses of a request for the data of another resource."""
     unscoped_only: bool = False
-    names_nobody: bool = False
+    has_no_owner: bool = False
 
     def send(self, api: Api, key: str, named: Named, accept: str = "application/json") -> Answer:
         """Send the request as this user."""
@@ -57,32 +57,32 @@ def filled(value: Any, named: Named) -> Any:
     return value
 
 
-WHOSE: Json = {"resourceId": "<resource>"}
-ABOUT: Json = WHOSE | {"threadId": "<thread>"}
+OWNER: Json = {"resourceId": "<resource>"}
+ABOUT: Json = OWNER | {"threadId": "<thread>"}
 MESSAGE: Json = ABOUT | {"id": "<message>", "role": "user", "content": text_content("changed")}
 
 THREADS = {
-    "GET threads": Route(WHOSE, foreign=OWN),
-    "POST threads": Route(body=WHOSE | {"title": "made"}, foreign=OWN),
-    "GET threads/<thread>": Route(WHOSE),
-    "PATCH threads/<thread>": Route(body=WHOSE | {"title": "changed", "metadata": {}}),
-    "GET threads/<thread>/messages": Route(WHOSE),
+    "GET threads": Route(OWNER, foreign=OWN),
+    "POST threads": Route(body=OWNER | {"title": "made"}, foreign=OWN),
+    "GET threads/<thread>": Route(OWNER),
+    "PATCH threads/<thread>": Route(body=OWNER | {"title": "changed", "metadata": {}}),
+    "GET threads/<thread>/messages": Route(OWNER),
     "POST save-messages": Route(body={"messages": [MESSAGE]}),
-    "POST messages/delete": Route(WHOSE, body={"messageIds": ["<message>"]}),
-    "DELETE threads/<thread>": Route(WHOSE),
+    "POST messages/delete": Route(OWNER, body={"messageIds": ["<message>"]}),
+    "DELETE threads/<thread>": Route(OWNER),
 }
 ROUTES = {
     "GET status": Route(ABOUT),
-    "GET config": Route(foreign=OWN, names_nobody=True),
+    "GET config": Route(foreign=OWN, has_no_owner=True),
     "GET search": Route(ABOUT | {"searchQuery": "lighthouse"}),
-    "POST threads/<thread>/clone": Route(body=WHOSE),
-    "POST threads/<thread>/transfer": Route(body=WHOSE, unscoped_only=True),
-    "GET threads/<thread>/working-memory": Route(WHOSE),
-    "POST threads/<thread>/working-memory": Route(body=WHOSE | {"workingMemory": "changed"}),
-    "GET threads/<thread>/working-memory/revisions": Route(WHOSE),
-    "POST threads/<thread>/working-memory/restore": Route(body=WHOSE | {"version": 1}),
-    "GET threads/<thread>/context": Route(WHOSE | {"query": "what is it"}),
-    "POST threads/<thread>/context": Route(body=WHOSE | {"newMessages": ["what is it"]}),
+    "POST threads/<thread>/clone": Route(body=OWNER),
+    "POST threads/<thread>/transfer": Route(body=OWNER, unscoped_only=True),
+    "GET threads/<thread>/working-memory": Route(OWNER),
+    "POST threads/<thread>/working-memory": Route(body=OWNER | {"workingMemory": "changed"}),
+    "GET threads/<thread>/working-memory/revisions": Route(OWNER),
+    "POST threads/<thread>/working-memory/restore": Route(body=OWNER | {"version": 1}),
+    "GET threads/<thread>/context": Route(OWNER | {"query": "what is it"}),
+    "POST threads/<thread>/context": Route(body=OWNER | {"newMessages": ["what is it"]}),
     "GET observational-memory": Route(ABOUT),
     "POST observational-memory/buffer-status": Route(body=ABOUT | {"agentId": "test-agent"}),
     **THREADS,

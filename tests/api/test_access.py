@@ -1,4 +1,4 @@
-"""Who may do what: every route as nobody, as a stranger, as its owner, and without bounds."""
+"""Who may do what: anonymous and other users, owners, and unscoped callers on each route."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -76,7 +76,7 @@ def test_routes__all_of_them_are_known_here() -> None:
 
 
 @every_route
-def test_nobody__is_asked_who_they_are(bobs: Named, key: str) -> None:
+def test_anonymous__is_asked_to_authenticate(bobs: Named, key: str) -> None:
     before = everything_of(bobs)
     for accept in ("application/json", "text/html"):
         answer = ROUTES[key].send(Api(), key, bobs, accept)
@@ -125,7 +125,7 @@ def test_unscoped__reaches_everybody(boss: Person, bobs: Named, key: str) -> Non
 
 @every_route
 def test_unscoped__names_the_owner_or_is_refused(boss: Person, bobs: Named, key: str) -> None:
-    """Where a resource may be named, a wrong one is no key to the thread."""
+    """Where a resource may be named, a wrong one is refused."""
     before = everything_of(bobs)
     route = ROUTES[key]
     if route.foreign == {200} or route.unscoped_only:
@@ -136,7 +136,7 @@ def test_unscoped__names_the_owner_or_is_refused(boss: Person, bobs: Named, key:
     assert everything_of(bobs) == before
 
 
-def test_list__shows_a_scoped_caller_their_own_whatever_they_name(
+def test_list__shows_a_scoped_caller_their_own_threads_only(
     alice: Person, alices: Named, bobs: Named
 ) -> None:
     for query in ({}, {"resourceId": bobs.resource_id}, {"resourceId": ""}):
@@ -174,7 +174,7 @@ def test_create__is_always_the_callers_own(alice: Person, bobs: Named) -> None:
     assert b"SECRET" not in taken.raw
 
 
-def test_save__anothers_message_id_is_409_and_tells_nothing_of_it(
+def test_save__the_message_id_of_another_owner_is_409(
     alice: Person, alices: Named, bobs: Named
 ) -> None:
     before = everything_of(bobs)
@@ -193,7 +193,7 @@ def test_permission__access_all_resources_unbinds(bob: Person, bobs: Named) -> N
     assert moved.status == 200
 
 
-def test_session__a_foreign_page_cannot_post_for_somebody(alice: Person) -> None:
+def test_session__a_foreign_page_cannot_post_for_a_user(alice: Person) -> None:
     make_thread(alice.resource_id, "t")
     browser = APIClient(enforce_csrf_checks=True)
     browser.force_login(alice.user)
@@ -204,7 +204,7 @@ def test_session__a_foreign_page_cannot_post_for_somebody(alice: Person) -> None
 
 
 def of_tenant(request: Request) -> str | None:
-    """A host's rule for tests: what the header says."""
+    """Return the resource in the header, as a host's function could."""
     return request.headers.get("X-Tenant")
 
 
@@ -223,7 +223,7 @@ def test_setting__a_host_maps_requests_to_resources(
 
 @every_route
 @pytest.mark.parametrize("tenant", [None, ""])
-def test_setting__a_user_without_a_resource_is_nobody(
+def test_setting__a_user_without_a_resource_is_refused(
     alice: Person, bobs: Named, memory_settings: Callable[..., None], key: str, tenant: str | None
 ) -> None:
     memory_settings(RESOURCE_FOR_REQUEST=TENANT, OPTIONS=OPTIONS)
@@ -255,9 +255,9 @@ def test_per_page__scoped_callers_have_a_limit(
         assert boss.api.get(path, {"perPage": 1000}).body["perPage"] == 1000
 
 
-def test_route__names_nobody_only_where_nothing_is_anybodys() -> None:
+def test_route__without_owner_returns_no_stored_data() -> None:
     silent = {key for key, route in ROUTES.items() if not _names(route, key)}
-    assert silent == {key for key, route in ROUTES.items() if route.names_nobody}
+    assert silent == {key for key, route in ROUTES.items() if route.has_no_owner}
 
 
 def _names(route: Route, key: str) -> bool:

@@ -14,8 +14,8 @@ from tests.support.factories import Json, a_message, make_record, make_thread, s
 pytestmark = pytest.mark.slow
 KEYS = [key for key in ROUTES if "network/" not in key]
 """The network twins run the same code."""
-DEEP = "[" * 1000 + "]" * 1000
-DEEP_OBJECT = '{"a":' * 1000 + "1" + "}" * 1000
+NESTED_LIST = "[" * 1000 + "]" * 1000
+NESTED_OBJECT = '{"a":' * 1000 + "1" + "}" * 1000
 HUGE = str(10**400)
 # As they stand in a body: JSON texts.
 VALUES = (
@@ -24,9 +24,21 @@ VALUES = (
     '"\\ud800"',
     *("null", "true", "-1", "1.5", "1e400", "-1e400", HUGE, str(2**70), str(2**53), "1e308"),
     *("[]", "{}", "[[]]", "[null]", '["a",5]', '{"__proto__":1}', '{"a.b":{"$gt":1}}'),
-    *('{"\\u0000":"\\ud800"}', '{"type":["x"]}', '{"id":{}}', DEEP, DEEP_OBJECT),
+    *('{"\\u0000":"\\ud800"}', '{"type":["x"]}', '{"id":{}}', NESTED_LIST, NESTED_OBJECT),
 )
-ODD = ('""', '"\\u0000"', "null", "true", "1.5", "1e400", HUGE, "[]", "{}", '[{"a":[]}]', DEEP)
+ODD = (
+    '""',
+    '"\\u0000"',
+    "null",
+    "true",
+    "1.5",
+    "1e400",
+    HUGE,
+    "[]",
+    "{}",
+    '[{"a":[]}]',
+    NESTED_LIST,
+)
 # As they stand in a query string.
 TEXTS = (
     *("", " ", "\x00", "\ufffd", "a/b", "..", "%2e", "'; --", "%", "_", "i" * 1025, "undefined"),
@@ -39,8 +51,8 @@ TEXTS = (
         '"\\ud800"',
         '{"a":"\\u0000"}',
         '{"field":[]}',
-        DEEP,
-        DEEP_OBJECT,
+        NESTED_LIST,
+        NESTED_OBJECT,
     ),
     *('[{"id":{}}]', '{"dateRange":{"start":1e400}}', '{"metadata":{"a":NaN}}', '{"n":1e400}'),
     *('{"dateRange":{"start":"9999-12-31T23:59:59-14:00"}}', '{"metadata":{"a":' + HUGE + "}}"),
@@ -92,7 +104,7 @@ def filled(value: Any) -> Any:
 
 
 def assert_clear(answer: Answer, what: Any) -> None:
-    """A JSON answer, which in case of a refusal says why."""
+    """A JSON answer, which contains the reason of a refusal."""
     assert answer.body is not None and answer.status < 500, (what, answer.status)
     if answer.status != 200:
         assert answer.status in (400, 403, 404, 409) and answer.body["error"], (

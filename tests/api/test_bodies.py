@@ -1,4 +1,4 @@
-"""Bodies, methods and headers: what the door takes before any route sees it."""
+"""Bodies, methods and headers: what is checked before a view runs."""
 
 import gzip
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_body__null_is_no_body_and_below_it_no_value(api: Api) -> None:
         "",
     ],
 )
-def test_body__another_content_type_is_400_and_says_which_to_send(
+def test_body__another_content_type_is_400_and_names_the_right_one(
     api: Api, content_type: str
 ) -> None:
     answer = api.send("POST", "threads", b'{"resourceId":"r"}', content_type=content_type)
@@ -83,7 +83,7 @@ def test_body__another_content_type_is_400_and_says_which_to_send(
     assert not Thread.objects.exists()
 
 
-def test_body__compressed_is_415_and_says_so(api: Api) -> None:
+def test_body__compressed_is_415(api: Api) -> None:
     body = gzip.compress(b'{"resourceId":"r"}')
     answer = api.send("POST", "threads", body, headers={"content-encoding": "gzip"})
     assert answer.status == 415 and "Content-Encoding: gzip" in answer.body["error"]
@@ -163,11 +163,11 @@ def test_head__answers_like_get_without_a_body(api: Api, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ROUTES)
-def test_method__options_tell_and_others_are_405(api: Api, key: str) -> None:
+def test_method__options_lists_methods_and_others_are_405(api: Api, key: str) -> None:
     make_thread("r", "t", title="Kept")
-    told = api.send("OPTIONS", path_of(key)[1])
-    assert told.status == 200 and key.split(" ")[0] in told.headers["Allow"]
-    allowed = told.headers["Allow"].split(", ")
+    answer = api.send("OPTIONS", path_of(key)[1])
+    assert answer.status == 200 and key.split(" ")[0] in answer.headers["Allow"]
+    allowed = answer.headers["Allow"].split(", ")
     for method in {"POST", "PUT", "PATCH", "DELETE", "TRACE"} - set(allowed):
         refused = api.send(method, path_of(key)[1], b'{"messageIds":["m"]}')
         assert refused.status == 405 and refused.body["error"], method
@@ -216,7 +216,7 @@ def test_agent__an_unknown_one_reads_from_the_storage_and_writes_nothing(
 ) -> None:
     memory_settings(AGENTS={"known": {"observationalMemory": True}, "none": None})
     make_thread("r", "t")
-    for agent_id, refusal in (("nobody", 404), ("none", 400)):
+    for agent_id, refusal in (("missing", 404), ("none", 400)):
         agent = api.through(agent_id)
         for path in ("threads", "threads/t", "threads/t/messages", "threads/t/working-memory"):
             assert agent.get(path).status == 200, path
@@ -249,7 +249,7 @@ def test_query__more_parameters_than_django_reads_is_400(api: Api) -> None:
         ("threads/t/context", {"newMessages": [0] * 5_000}),
     ],
 )
-def test_body__a_list_of_many_faults_gets_a_short_refusal(api: Api, path: str, body: Any) -> None:
+def test_body__many_errors_get_a_short_answer(api: Api, path: str, body: Any) -> None:
     make_thread("r", "t")
     answer = api.post(path, body)
     assert 1 <= len(fields_of(answer)) <= 100 and len(answer.raw) < 10_000

@@ -22,7 +22,7 @@ MAX_SECONDS = 5.0
 
 
 def repeated(piece: bytes) -> bytes:
-    """The pieces of a list, as many as fit in a body."""
+    """Return as many items of a list as fit in a body."""
     return b",".join([piece] * (SIZE // (len(piece) + 1)))
 
 
@@ -31,7 +31,7 @@ def nested(levels: int) -> bytes:
     return b"[" * levels + b"]" * levels
 
 
-PIECES = {
+PARTS = {
     "empty objects": b"{}",
     "empty lists": b"[]",
     "numbers": b"1",
@@ -53,7 +53,7 @@ PIECES = {
     "long words": b'"' + b"x" * 5_000_000 + b'"',
     "messages": b'{"role":"user","threadId":"t","resourceId":"r","content":"x"}',
 }
-LISTS = {name: b"[" + repeated(piece) + b"]" for name, piece in PIECES.items()}
+LISTS = {name: b"[" + repeated(piece) + b"]" for name, piece in PARTS.items()}
 BODIES: dict[str, Callable[[], bytes]] = {
     "short keys": lambda: b"{" + b",".join(b'"%x":0' % n for n in range(SIZE // 9)) + b"}",
     "the same key": lambda: b"{" + repeated(b'"a":0') + b"}",

@@ -92,8 +92,8 @@ def test_get__a_scoped_caller_reads_at_most_a_page(alice: Person) -> None:
 
 def test_get__a_scoped_caller_recalls_at_most_a_page(alice: Person) -> None:
     other = make_thread(alice.resource_id, "other")
-    told = [a_message(other, f"o{n}", text=f"Tea number {n}.", at=n) for n in range(20)]
-    Memory().save_messages(told)
+    messages = [a_message(other, f"o{n}", text=f"Tea number {n}.", at=n) for n in range(20)]
+    Memory().save_messages(messages)
     make_thread(alice.resource_id, "t")
     wide = {"topK": 10**6, "messageRange": 10**6, "threshold": 0}
     config = {"semanticRecall": wide, "lastMessages": False}
@@ -144,6 +144,6 @@ def test_post__a_message_of_another_thread_is_400(api: Api) -> None:
 
 def test_any__an_agent_is_needed(api: Api) -> None:
     make_thread("r", "t")
-    nobody = api.through(None)
-    assert fields_of(nobody.get(PATH)) == ["agentId"]
-    assert fields_of(nobody.post(PATH, {})) == ["agentId"]
+    without_agent = api.through(None)
+    assert fields_of(without_agent.get(PATH)) == ["agentId"]
+    assert fields_of(without_agent.post(PATH, {})) == ["agentId"]

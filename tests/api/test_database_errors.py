@@ -1,4 +1,4 @@
-"""What clients are told when the database fails in the middle of a request."""
+"""The answers to requests during which the database fails."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,16 +38,14 @@ def save_thread(api: Api, wrapper: Callable[..., Any]) -> Answer:
         ("57P03", database_errors.UNREACHABLE, "5"),
     ],
 )
-def test_database_error__says_what_is_wrong(api: Api, state: str, text: str, seconds: str) -> None:
+def test_database_error__names_the_reason(api: Api, state: str, text: str, seconds: str) -> None:
     answer = save_thread(api, failing(state))
     assert (answer.status, answer.body) == (503, {"error": text})
     assert answer.headers["Retry-After"] == seconds
 
 
 @pytest.mark.parametrize("state", sorted(locking.CONFLICT_STATES))
-def test_database_error__a_conflict_says_that_the_request_may_be_sent_again(
-    api: Api, state: str
-) -> None:
+def test_database_error__a_conflict_can_be_retried(api: Api, state: str) -> None:
     answer = save_thread(api, failing(state))
     assert answer.status == 503
     assert "may be sent again" in answer.body["error"]

@@ -200,9 +200,9 @@ def test_text__what_no_database_holds_becomes_one_character(api: Api, odd: str) 
 SCOPE = {"memoryConfig": {"workingMemory": {"enabled": True, "scope": "thread"}}}
 
 
-def test_delete__tells_the_true_count(api: Api, thread: StoredThread) -> None:
-    told = api.post("messages/delete", {"messageIds": ["m0", "nobody"]}).body["message"]
-    assert told == "1 message deleted successfully"
+def test_delete__returns_the_true_count(api: Api, thread: StoredThread) -> None:
+    text = api.post("messages/delete", {"messageIds": ["m0", "missing"]}).body["message"]
+    assert text == "1 message deleted successfully"
 
 
 def test_search__without_vectors_is_by_words(api: Api, thread: StoredThread) -> None:
@@ -222,7 +222,7 @@ def test_working_memory__undefined_means_the_threads_own_resource(
     api.post(path, {"workingMemory": "# me"})
     for query in ({"resourceId": "undefined"}, {}):
         assert api.get(path, query).body["workingMemory"] == "# me"
-        assert api.get("threads/nobody/working-memory", query).status == 400
+        assert api.get("threads/missing/working-memory", query).status == 400
 
 
 def test_access__is_closed_unless_something_opens_it(thread: StoredThread) -> None:

@@ -18,19 +18,19 @@ BASE = "/api/memory/"
 REFUSALS: list[tuple[str, Any, int]] = [
     ("POST threads", {}, 400),
     ("POST threads", {"resourceId": "r", "threadId": "t"}, 409),
-    ("GET threads/nobody", None, 404),
+    ("GET threads/missing", None, 404),
     ("GET threads", None, 400),
 ]
 
 
 def operation(schema: Any, key: str) -> Any:
-    """What the schema says of a route."""
+    """Return the description of a route in the schema."""
     method, path = key.split(" ", 1)
     return schema["paths"][BASE + path.replace("<thread>", "{thread_id}")][method.lower()]
 
 
 def assert_described(schema: Any, key: str, answer: Answer) -> None:
-    """The answer is what the schema says it may be."""
+    """Check that the answer is valid against the schema."""
     described = operation(schema, key)["responses"][str(answer.status)]
     shape = described["content"]["application/json"]["schema"]
     whole = _as_json_schema(shape | {"components": schema["components"]})
@@ -66,7 +66,7 @@ def test_schema__describes_every_route_and_no_other(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ROUTES)
-def test_schema__every_route_says_what_it_does_and_how_it_refuses(schema: Any, key: str) -> None:
+def test_schema__every_route_has_a_description_and_error_responses(schema: Any, key: str) -> None:
     described = operation(schema, key)
     assert len(described["description"]) > 10
     assert {"200", "400", "401", "403"} <= described["responses"].keys()
@@ -112,7 +112,7 @@ def test_schema__real_refusals_are_as_described(
     method, path = key.split(" ")
     answer = api.send(method, path, dumped(body), query={"page": "x"})
     assert answer.status == status
-    assert_described(schema, key.replace("nobody", "<thread>"), answer)
+    assert_described(schema, key.replace("missing", "<thread>"), answer)
 
 
 @pytest.mark.parametrize("key", [key for key in ROUTES if key.startswith("GET")])

@@ -103,7 +103,7 @@ def settled(value: Any) -> Any:
 
 
 def assert_clear(answer: Answer) -> None:
-    """An answer in JSON that is no fault of ours."""
+    """Check that the answer is JSON and not a server error."""
     assert answer.status in (200, 400, 403, 404, 409), answer.raw
     assert "error" in answer.body or answer.status == 200
 

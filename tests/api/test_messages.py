@@ -54,7 +54,7 @@ SHUFFLED = names("305142")
 
 
 def thread_of_one_moment() -> None:
-    """A thread `t` of messages with one time, saved in an order that their ids do not tell."""
+    """A thread `t` of messages with one time, saved in another order than that of their ids."""
     thread = make_thread("r", "t")
     save([a_message(thread, name, at=0) for name in SHUFFLED])
 
@@ -260,8 +260,8 @@ def test_list__bad_parameters_are_400_and_named(api: Api, query: Query, field: s
 
 def test_list__an_unknown_thread_is_404_and_another_owner_403(api: Api) -> None:
     thread_of(1)
-    assert api.get("threads/nobody/messages").status == 404
-    assert api.through(None).get("threads/nobody/messages").status == 404
+    assert api.get("threads/missing/messages").status == 404
+    assert api.through(None).get("threads/missing/messages").status == 404
     refused = api.get(LIST, {"resourceId": "other"})
     assert refused.status == 403 and "Message" not in str(refused.body)
     assert ids(api.get(LIST, {"resourceId": "r"})) == ["m0"]
@@ -270,8 +270,8 @@ def test_list__an_unknown_thread_is_404_and_another_owner_403(api: Api) -> None:
 def test_list__system_reminders_are_hidden_from_agents_unless_asked_for(api: Api) -> None:
     thread = make_thread("r", "t")
     reminder = text_content("x", metadata={"systemReminder": {}})
-    save([a_message(thread, "said"), a_message(thread, "reminder", content=reminder)])
-    assert ids(api.get(LIST)) == ["said"]
+    save([a_message(thread, "question"), a_message(thread, "reminder", content=reminder)])
+    assert ids(api.get(LIST)) == ["question"]
     assert api.get(LIST).body["total"] == 2
-    assert ids(api.get(LIST, {"includeSystemReminders": True})) == ["said", "reminder"]
-    assert ids(api.through(None).get(LIST)) == ["said", "reminder"]
+    assert ids(api.get(LIST, {"includeSystemReminders": True})) == ["question", "reminder"]
+    assert ids(api.through(None).get(LIST)) == ["question", "reminder"]

@@ -38,7 +38,7 @@ def around(message_id: str, before: Any = 0, after: Any = 0) -> dict[str, Any]:
         ([around("i3", -1, -5)], ["i3", "i8"]),
         ([around("i3", None, 0)], ["i3", "i8"]),
         ([around("i3", 1.0, 2.0)], ["i2", "i3", "i4", "i5", "i8"]),
-        ([around("nobody", 1, 1)], ["i8"]),
+        ([around("missing", 1, 1)], ["i8"]),
         ([around("i4", 2**53 - 1, 2**53 - 1)], [f"i{n}" for n in range(9)]),
         ([], ["i8"]),
     ],
@@ -57,7 +57,7 @@ def test_include__follows_the_order_asked_for(api: Api, thread: StoredThread) ->
     assert ids(api.get(LIST, query | {"perPage": 0})) == ["i4", "i3", "i2"]
 
 
-def test_include__neighbours_of_the_same_moment_are_told_apart(api: Api) -> None:
+def test_include__neighbours_with_equal_times_keep_their_order(api: Api) -> None:
     thread = make_thread("r", "t")
     save([a_message(thread, f"m{n}", at=0) for n in range(5)])
     found = ids(api.get(LIST, {"perPage": 0, "include": [around("m2", 1, 1)]}))
@@ -79,8 +79,8 @@ def test_include__what_total_does_not_count_ends_no_paging(api: Api) -> None:
     thread = make_thread("r", "t")
     save(some_messages(thread, 3))
     save(some_messages(make_thread("r", "other"), 5, prefix="o"))
-    beside = {"perPage": 1, "include": [around("o2", 5, 5)]}
-    assert api.get(LIST, beside).body["hasMore"] is True
+    query = {"perPage": 1, "include": [around("o2", 5, 5)]}
+    assert api.get(LIST, query).body["hasMore"] is True
     filtered = {"perPage": 1, "include": [around("m1")], "filter": {"roles": ["user"]}}
     answer = api.get(LIST, filtered)
     assert (ids(answer), answer.body["total"]) == (["m1", "m2"], 2)

@@ -31,7 +31,7 @@ def post(api: Api, *batch: Any) -> Answer:
 
 
 def stored(api: Api, message: Json) -> Json:
-    """A message as the list shows it after it was saved; the answer says the same."""
+    """Return a message of the list, and check that the save returned the same."""
     answer = post(api, message)
     assert answer.status == 200, answer.raw
     listed = api.get(LIST).body["messages"][-1]
@@ -68,9 +68,7 @@ def test_save__equal_texts_under_fresh_ids_are_more_rows(api: Api, thread: Store
     assert texts(api.get(LIST)) == ["same"] * 6
 
 
-def test_save__the_answer_tells_the_time_that_the_list_tells(
-    api: Api, thread: StoredThread
-) -> None:
+def test_save__the_answer_has_the_same_time_as_the_list(api: Api, thread: StoredThread) -> None:
     post(api, a_message(thread, "m1", at=1))
     for again in (a_message(thread, "m1", at=2), a_message(thread, "m1")):
         assert stored(api, again)["createdAt"] == wire_time(1)
@@ -166,8 +164,8 @@ def test_save__two_resources_for_one_thread_are_400(api: Api, thread: StoredThre
 def test_save__an_unknown_thread_is_404_and_nothing_is_stored(
     api: Api, thread: StoredThread
 ) -> None:
-    answer = post(api, a_message(thread, "m1"), a_message(thread, "m2") | {"threadId": "nobody"})
-    assert answer.status == 404 and "nobody" in answer.body["error"]
+    answer = post(api, a_message(thread, "m1"), a_message(thread, "m2") | {"threadId": "missing"})
+    assert answer.status == 404 and "missing" in answer.body["error"]
     assert not Message.objects.exists()
 
 

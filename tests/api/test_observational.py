@@ -146,7 +146,7 @@ def test_get__nothing_observed_is_null_without_history(om: Api) -> None:
     make_thread("r", "t")
     assert om.get(PATH, ABOUT).body == {"record": None}
     assert om.get(PATH, {"resourceId": "r"}).body == {"record": None}
-    assert om.get(PATH, {"resourceId": "r", "threadId": "nobody"}).body == {"record": None}
+    assert om.get(PATH, {"resourceId": "r", "threadId": "missing"}).body == {"record": None}
 
 
 def test_get__by_resource(api: Api) -> None:
@@ -167,7 +167,7 @@ def test_any__the_thread_of_another_resource_is_403(om: Api) -> None:
 
 def test_any__needs_an_agent_that_observes(api: Api) -> None:
     make_thread("r", "t")
-    for agent_id, status in (("test-agent", 400), ("no-memory", 400), ("nobody", 404)):
+    for agent_id, status in (("test-agent", 400), ("no-memory", 400), ("missing", 404)):
         agent = api.through(agent_id)
         assert agent.get(PATH, ABOUT).status == status
         assert agent.post(WAIT, ABOUT | {"agentId": agent_id}).status == status

@@ -25,7 +25,7 @@ def server(tmp_path: Path) -> Iterator[RealServer]:
         yield running
 
 
-def in_pieces(body: bytes, size: int = 10_000) -> Iterator[bytes]:
+def in_chunks(body: bytes, size: int = 10_000) -> Iterator[bytes]:
     """The body cut up, so that it is sent without a length."""
     for start in range(0, len(body), size):
         yield body[start : start + size]
@@ -35,7 +35,7 @@ def test_server__takes_refuses_and_finds(server: RealServer) -> None:
     """One server for many questions, since it takes seconds to start."""
     bodies_without_a_length(server)
     bodies_too_large(server)
-    bodies_of_nobody(server)
+    send_unauthenticated_bodies(server)
     paths_that_clients_send(server)
     pairs_of_parallel_clients(server)
 
@@ -43,12 +43,12 @@ def test_server__takes_refuses_and_finds(server: RealServer) -> None:
 def bodies_without_a_length(server: RealServer) -> None:
     title = "x" * 30_000
     body = json.dumps({"resourceId": "r", "threadId": "chunked", "title": title}).encode()
-    status, raw = server.send("POST", f"threads{AGENT}", in_pieces(body), chunked=True)
+    status, raw = server.send("POST", f"threads{AGENT}", in_chunks(body), chunked=True)
     assert status == 200, raw
     assert Thread.objects.get(pk="chunked").title == title
     for size in (LIMIT, 5_000_000):
         large = b'{"x":"' + b"x" * size + b'"}'
-        status, raw = server.send("POST", f"threads{AGENT}", in_pieces(large), chunked=True)
+        status, raw = server.send("POST", f"threads{AGENT}", in_chunks(large), chunked=True)
         assert (status, "error" in json.loads(raw)) == (413, True)
 
 
@@ -60,7 +60,7 @@ def bodies_too_large(server: RealServer) -> None:
     assert status == 200, raw
 
 
-def bodies_of_nobody(server: RealServer) -> None:
+def send_unauthenticated_bodies(server: RealServer) -> None:
     """A caller without credentials is refused, with a small body allowed at most."""
     for size, status in ((10, 401), (MAX_ANONYMOUS_BODY_BYTES + 1, 413)):
         client = server.connect()
@@ -101,9 +101,11 @@ def pairs_of_parallel_clients(server: RealServer) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert set().union(*pool.map(talk, range(8))) == {200}
     _, raw = server.send("GET", f"threads/talk/messages{AGENT}&perPage=100")
-    said = [message["content"]["parts"][0]["text"] for message in json.loads(raw)["messages"]]
-    assert len(said) == 8 * 6 * 2 == Message.objects.filter(thread_id="talk").count()
-    for question, reply in zip(said[::2], said[1::2], strict=True):
+    message_texts = [
+        message["content"]["parts"][0]["text"] for message in json.loads(raw)["messages"]
+    ]
+    assert len(message_texts) == 8 * 6 * 2 == Message.objects.filter(thread_id="talk").count()
+    for question, reply in zip(message_texts[::2], message_texts[1::2], strict=True):
         assert question.endswith("user")
         assert reply == question.replace("user", "assistant")
 

@@ -211,7 +211,7 @@ def test_search__a_hit_has_all_that_is_shown(api: Api, kind: str) -> None:
         "green &lt;<b>tea</b>&gt;",
         "green &lt;tea&gt;",
     )
-    beside = [
+    neighbours = [
         {
             "id": f"t{n}",
             "role": "user",
@@ -227,7 +227,7 @@ def test_search__a_hit_has_all_that_is_shown(api: Api, kind: str) -> None:
         "createdAt": "2024-01-01T00:00:01.000Z",
         "threadId": "t",
         "threadTitle": "Drinks",
-        "context": {"before": beside[:1], "after": beside[1:]},
+        "context": {"before": neighbours[:1], "after": neighbours[1:]},
     }
 
 
@@ -301,7 +301,7 @@ def test_search__a_filter_that_cannot_be_read_names_its_place(api: Api) -> None:
     assert answer.body["issues"][0]["field"] == "filter.n.$near"
 
 
-def test_search__vectors_of_another_length_are_told_by_meaning_and_not_missed_with_words(
+def test_search__a_wrong_vector_length_fails_only_semantic_search(
     api: Api,
 ) -> None:
     api = api.through("recaller")
@@ -317,7 +317,7 @@ def test_search__vectors_of_another_length_are_told_by_meaning_and_not_missed_wi
 @pytest.mark.parametrize(
     ("error", "status"), [(ProviderUnavailable("down"), 503), (ValueError("odd"), 502)]
 )
-def test_search__an_embedder_that_fails_is_told_by_meaning_and_not_missed_with_words(
+def test_search__a_failing_embedder_fails_only_semantic_search(
     api: Api, error: Exception, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", ())
@@ -330,7 +330,7 @@ def test_search__an_embedder_that_fails_is_told_by_meaning_and_not_missed_with_w
         assert search(api, "tea", searchType="hybrid")["count"] == 1
 
 
-def test_search__a_transferred_thread_is_its_new_owners_and_nothing_is_embedded_anew(
+def test_search__a_transferred_thread_is_found_without_new_embeddings(
     api: Api,
 ) -> None:
     api = api.through("recaller")
@@ -371,7 +371,7 @@ def test_search__an_edit_is_found_by_its_new_text(api: Api) -> None:
         assert search(api, "blue", searchType=kind, limit=1)["results"][0]["id"] == "t1"
 
 
-def test_search__a_clone_is_found_and_nothing_is_embedded_anew(api: Api) -> None:
+def test_search__a_clone_is_found_without_new_embeddings(api: Api) -> None:
     api = api.through("recaller")
     with FakeEmbedder() as model:
         say(api, "t", "alice", ["green tea"])

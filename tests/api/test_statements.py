@@ -1,4 +1,4 @@
-"""How many statements each route costs, whatever the size; authentication and savepoints aside."""
+"""The number of SQL statements of each route, without authentication and savepoints."""
 
 from collections.abc import Callable
 from typing import Any
@@ -90,7 +90,7 @@ def test_statements__are_few_and_do_not_grow(
 
 
 def warm_up(person: Person) -> Any:
-    """What is asked once a user, such as permissions, is no part of a call."""
+    """Load what is cached for each user, such as permissions."""
     return person.api.get("config")
 
 
@@ -100,7 +100,7 @@ def test_get_messages__over_threads_in_one(count: int, statements: Statements, d
     for name in names:
         fill(make_thread("r", name), 3)
     with statements() as sent:
-        found = Memory().get_messages([f"{name}:1" for name in names] + ["nobody"])
-        page = Memory().list_messages(thread_ids=[*names, "nobody"], per_page=100)
+        found = Memory().get_messages([f"{name}:1" for name in names] + ["missing"])
+        page = Memory().list_messages(thread_ids=[*names, "missing"], per_page=100)
     assert len(found) == count and page.total == count * 3
     assert len(sent) == 2

@@ -27,7 +27,7 @@ def agents(memory_settings: Callable[..., None]) -> None:
 def test_status__of_each_kind_of_agent(api: Api) -> None:
     assert api.get("status").body == {"result": True, "memoryType": "local"}
     assert api.through("no-memory").get("status").body == {"result": False}
-    assert api.through("nobody").get("status").body == {"result": True}
+    assert api.through("missing").get("status").body == {"result": True}
     assert fields_of(api.through(None).get("status")) == ["agentId"]
 
 
@@ -53,14 +53,14 @@ def test_status__observations_of_a_thread(api: Api) -> None:
     }
 
 
-def test_status__a_record_that_has_seen_nothing_tells_no_time(api: Api) -> None:
+def test_status__a_record_without_observations_has_no_time(api: Api) -> None:
     make_record(make_thread("r", "t"))
     query = {"resourceId": "r", "threadId": "t"}
-    told = api.through("observer").get("status", query).body["observationalMemory"]
-    assert told["hasRecord"] is True and "lastObservedAt" not in told
+    status = api.through("observer").get("status", query).body["observationalMemory"]
+    assert status["hasRecord"] is True and "lastObservedAt" not in status
 
 
-def test_status__tells_nothing_of_other_peoples_threads(alice: Person, bob: Person) -> None:
+def test_status__shows_nothing_of_other_owners(alice: Person, bob: Person) -> None:
     thread = make_thread(bob.resource_id, "t")
     make_record(thread)
     observer = alice.api.through("observer")
@@ -95,7 +95,7 @@ def test_config__what_an_agent_has_of_its_own(api: Api) -> None:
 
 
 def test_config__null_without_memory(api: Api) -> None:
-    for agent_id in ("no-memory", "nobody"):
+    for agent_id in ("no-memory", "missing"):
         assert api.through(agent_id).get("config").body == {"config": None}
     assert fields_of(api.through(None).get("config")) == ["agentId"]
 
@@ -104,6 +104,6 @@ def test_agents__none_configured_means_that_every_id_gets_the_defaults(
     api: Api, memory_settings: Callable[..., None]
 ) -> None:
     memory_settings(OPTIONS={"lastMessages": 3})
-    assert api.through("whoever").get("config").body["config"]["lastMessages"] == 3
+    assert api.through("any-agent").get("config").body["config"]["lastMessages"] == 3
     memory_settings()
-    assert api.through("whoever").get("config").body["config"]["lastMessages"] == 10
+    assert api.through("any-agent").get("config").body["config"]["lastMessages"] == 10

@@ -112,7 +112,7 @@ def test_get__a_resource_that_does_not_own_it_is_403(api: Api) -> None:
 
 
 def test_get__an_unknown_thread_is_404(api: Api) -> None:
-    answer = api.get("threads/nobody")
+    answer = api.get("threads/missing")
     assert (answer.status, answer.body) == (404, {"error": "Thread not found"})
 
 
@@ -198,7 +198,7 @@ def test_transfer__to_the_same_resource_changes_nothing(api: Api) -> None:
 def test_transfer__needs_a_resource(api: Api, body: Any) -> None:
     thread = make_thread("r")
     assert api.post(f"threads/{thread.id}/transfer", body).status == 400
-    assert api.post("threads/nobody/transfer", {"resourceId": "s"}).status == 404
+    assert api.post("threads/missing/transfer", {"resourceId": "s"}).status == 404
 
 
 def test_transfer__a_scoped_caller_is_refused(alice: Person) -> None:

@@ -116,7 +116,7 @@ def test_clone__the_callers_clone_key_is_overwritten(api: Api) -> None:
 
 
 def test_clone__an_unknown_source_is_404(api: Api) -> None:
-    answer = api.post("threads/nobody/clone")
+    answer = api.post("threads/missing/clone")
     assert (answer.status, answer.body) == (404, {"error": "Source thread not found"})
 
 

@@ -36,7 +36,7 @@ def test_list__pages_hold_each_thread_once(api: Api) -> None:
     assert {page.body["total"] for page in pages} == {5}
 
 
-def test_list__equal_times_are_told_apart_by_id(api: Api) -> None:
+def test_list__equal_times_are_ordered_by_id(api: Api) -> None:
     names = threads_made(6)
     Thread.objects.update(created_at=moment())
     pages = [ids(api.get("threads", {"perPage": 2, "page": page})) for page in range(3)]
@@ -188,5 +188,5 @@ def test_list__text_splits_words_as_the_index_does(api: Api, words: str) -> None
 def test_list__one_resource_or_everybodys(api: Api) -> None:
     make_thread("r", "a"), make_thread("s", "b")
     assert ids(api.get("threads", {"resourceId": "s"})) == ["b"]
-    assert ids(api.get("threads", {"resourceId": "nobody"})) == []
+    assert ids(api.get("threads", {"resourceId": "missing"})) == []
     assert len(ids(api.get("threads"))) == 2

@@ -1,4 +1,4 @@
-"""Which path leads where."""
+"""The view and the thread id of each path."""
 
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +23,7 @@ THREADS = "/api/memory/threads/"
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_thread__may_be_called_like_an_ending(api: Api, ending: str) -> None:
+def test_thread__may_have_an_id_like_an_ending(api: Api, ending: str) -> None:
     name = ending.removeprefix("/")
     for thread_id in (name, ending, f"a{name}", f"{ending}/", f"a{ending}\n"):
         found = resolve(f"{THREADS}{thread_id}")
@@ -38,12 +38,12 @@ def test_thread__may_be_called_like_an_ending(api: Api, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("thread_id", ["a", "a/b", "/", "a\nb", "messages", *ENDINGS])
-def test_ending__belongs_to_the_thread_before_it(thread_id: str, ending: str) -> None:
+def test_ending__follows_the_thread_id(thread_id: str, ending: str) -> None:
     found = resolve(f"{THREADS}{thread_id}{ending}")
     assert (found.url_name, found.kwargs) == (NAMES[ending], {"thread_id": thread_id})
 
 
-def test_schema__says_no_more_of_one_thread_than_of_its_messages(schema: Any) -> None:
+def test_schema__describes_thread_ids_alike(schema: Any) -> None:
     shapes = [
         parameter["schema"]
         for operations in schema["paths"].values()
@@ -57,7 +57,7 @@ def test_schema__says_no_more_of_one_thread_than_of_its_messages(schema: Any) ->
 
 @pytest.mark.parametrize("path", ["nothing", "threads/", "nothing/at/all?x=1"])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_nowhere__is_404_in_json_for_anybody(client: Client, path: str, method: str) -> None:
+def test_unknown_path__is_404_in_json(client: Client, path: str, method: str) -> None:
     reply = client.generic(method, f"/api/memory/{path}")
     assert (reply.status_code, reply.headers["Content-Type"]) == (404, "application/json")
     assert reply.json() == {"error": "Not found"}

@@ -35,7 +35,7 @@ def agents(memory_settings: Callable[..., None]) -> None:
     memory_settings(AGENTS=configured | {"no-memory": None})
 
 
-def told(api: Api, **query: Any) -> Any:
+def read_memory(api: Api, **query: Any) -> Any:
     """The answer to reading the working memory of thread `t`."""
     answer = api.get(PATH, query)
     assert answer.status == 200, answer.raw
@@ -44,7 +44,7 @@ def told(api: Api, **query: Any) -> Any:
 
 def test_get__nothing_yet(api: Api) -> None:
     make_thread("r", "t")
-    body = told(api)
+    body = read_memory(api)
     template = body.pop("workingMemoryTemplate")
     assert body == {"workingMemory": None, "source": "resource", "threadExists": True}
     assert template["format"] == "markdown"
@@ -54,7 +54,7 @@ def test_get__nothing_yet(api: Api) -> None:
 def test_post__resource_scope_is_shared_by_the_threads_of_a_resource(api: Api) -> None:
     make_thread("r", "t"), make_thread("r", "t2"), make_thread("s", "t3")
     assert api.post(PATH, {"workingMemory": "# me"}).body == {"success": True}
-    assert told(api)["workingMemory"] == "# me"
+    assert read_memory(api)["workingMemory"] == "# me"
     assert api.get("threads/t2/working-memory").body["workingMemory"] == "# me"
     assert api.get("threads/t3/working-memory").body["workingMemory"] is None
 
@@ -63,8 +63,10 @@ def test_post__thread_scope_belongs_to_one_thread_and_shows_in_its_metadata(api:
     make_thread("r", "t", metadata={"k": 1}), make_thread("r", "t2")
     agent = api.through("by-thread")
     agent.post(PATH, {"workingMemory": "# this"})
-    assert told(agent)["workingMemory"] == "# this" and told(agent)["source"] == "thread"
-    assert told(agent)["workingMemoryTemplate"]["content"] == "# Notes\n- Topic:"
+    assert (
+        read_memory(agent)["workingMemory"] == "# this" and read_memory(agent)["source"] == "thread"
+    )
+    assert read_memory(agent)["workingMemoryTemplate"]["content"] == "# Notes\n- Topic:"
     assert agent.get("threads/t2/working-memory").body["workingMemory"] is None
     assert api.get("threads/t").body["metadata"] == {"k": 1, "workingMemory": "# this"}
 
@@ -88,20 +90,20 @@ def test_post__replaces_and_keeps_every_text_as_a_revision(alice: Person) -> Non
 def test_get__the_word_undefined_is_no_resource(api: Api, named: str) -> None:
     make_thread("r", "t")
     api.post(PATH, {"workingMemory": "# me"})
-    assert told(api, resourceId=named)["workingMemory"] == "# me"
+    assert read_memory(api, resourceId=named)["workingMemory"] == "# me"
     assert api.post(PATH, {"workingMemory": "# new", "resourceId": named}).status == 200
-    assert told(api)["workingMemory"] == "# new"
+    assert read_memory(api)["workingMemory"] == "# new"
 
 
 def test_get__without_a_thread_or_a_resource_is_400(api: Api) -> None:
     for query in ({}, {"resourceId": "undefined"}, {"resourceId": ""}):
-        assert api.get("threads/nobody/working-memory", query).status == 400
+        assert api.get("threads/missing/working-memory", query).status == 400
 
 
 def test_get__without_a_thread_the_resource_named_is_meant(api: Api) -> None:
     make_thread("r", "t")
     api.post(PATH, {"workingMemory": "# me"})
-    body = api.get("threads/nobody/working-memory", {"resourceId": "r"}).body
+    body = api.get("threads/missing/working-memory", {"resourceId": "r"}).body
     assert body["workingMemory"] == "# me" and body["threadExists"] is False
 
 
@@ -111,7 +113,7 @@ def test_any__a_resource_that_does_not_own_the_thread_is_403(api: Api) -> None:
     refused = api.get(PATH, {"resourceId": "s"})
     assert refused.status == 403 and "secret" not in str(refused.body)
     assert api.post(PATH, {"workingMemory": "x", "resourceId": "s"}).status == 403
-    assert told(api)["workingMemory"] == "secret"
+    assert read_memory(api)["workingMemory"] == "secret"
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [], 5, None, True, ""])
@@ -124,16 +126,19 @@ def test_post__anything_but_text_is_400_and_named(api: Api, value: Any) -> None:
 
 def test_post__an_unknown_thread_is_404(api: Api) -> None:
     for agent in (api, api.through("by-thread")):
-        assert agent.post("threads/nobody/working-memory", {"workingMemory": "x"}).status == 404
+        assert agent.post("threads/missing/working-memory", {"workingMemory": "x"}).status == 404
 
 
 def test_any__an_agent_without_working_memory(api: Api) -> None:
     make_thread("r", "t")
     off = api.through("off")
-    assert told(off)["workingMemory"] is None and told(off)["workingMemoryTemplate"] is None
+    assert (
+        read_memory(off)["workingMemory"] is None
+        and read_memory(off)["workingMemoryTemplate"] is None
+    )
     assert off.post(PATH, {"workingMemory": "x"}).status == 400
-    for agent_id in ("no-memory", "nobody"):
-        assert told(api.through(agent_id)) == {
+    for agent_id in ("no-memory", "missing"):
+        assert read_memory(api.through(agent_id)) == {
             "workingMemory": None,
             "source": "thread",
             "workingMemoryTemplate": None,
@@ -143,7 +148,7 @@ def test_any__an_agent_without_working_memory(api: Api) -> None:
 
 def test_get__a_schema_shows_the_empty_object(api: Api) -> None:
     make_thread("r", "t")
-    template = told(api.through("by-schema"))["workingMemoryTemplate"]
+    template = read_memory(api.through("by-schema"))["workingMemoryTemplate"]
     content = '{"name":"","level":3,"address":{"city":""},"tags":[]}'
     assert template == {"format": "json", "content": content}
 
@@ -152,12 +157,12 @@ def test_any__options_of_one_call(api: Api) -> None:
     make_thread("r", "t")
     by_thread = {"workingMemory": {"scope": "thread", "template": "# Z"}}
     api.post(PATH, {"workingMemory": "# this", "memoryConfig": by_thread})
-    assert told(api)["workingMemory"] is None
-    body = told(api, memoryConfig=by_thread)
+    assert read_memory(api)["workingMemory"] is None
+    body = read_memory(api, memoryConfig=by_thread)
     assert body["workingMemory"] == "# this" and body["source"] == "thread"
     assert body["workingMemoryTemplate"]["content"] == "# Z"
     off = {"workingMemory": {"enabled": False}}
-    assert told(api, memoryConfig=off)["workingMemory"] is None
+    assert read_memory(api, memoryConfig=off)["workingMemory"] is None
     assert api.post(PATH, {"workingMemory": "x", "memoryConfig": off}).status == 400
 
 
@@ -193,17 +198,17 @@ def test_any__options_that_mean_nothing_are_400_and_named(
 def test_any__a_person_reads_and_edits_their_own(alice: Person, bob: Person) -> None:
     make_thread(alice.resource_id, "t")
     assert alice.api.post(PATH, {"workingMemory": "mine"}).status == 200
-    assert told(alice.api)["workingMemory"] == "mine"
+    assert read_memory(alice.api)["workingMemory"] == "mine"
     for request in (bob.api.get(PATH), bob.api.post(PATH, {"workingMemory": "x"})):
         assert request.status == 403 and "mine" not in str(request.body)
     other = {"resourceId": alice.resource_id}
-    assert bob.api.get("threads/nobody/working-memory", other).body["workingMemory"] is None
-    assert told(alice.api)["workingMemory"] == "mine"
+    assert bob.api.get("threads/missing/working-memory", other).body["workingMemory"] is None
+    assert read_memory(alice.api)["workingMemory"] == "mine"
 
 
 def test_create__working_memory_given_with_a_thread(api: Api) -> None:
     body = {"resourceId": "r", "threadId": "t", "metadata": {"workingMemory": "# given", "k": 1}}
     made = api.post("threads", body).body
     assert made["metadata"] == {"workingMemory": "# given", "k": 1}
-    assert told(api)["workingMemory"] == "# given"
-    assert told(api.through("by-thread"))["workingMemory"] == "# given"
+    assert read_memory(api)["workingMemory"] == "# given"
+    assert read_memory(api.through("by-thread"))["workingMemory"] == "# given"

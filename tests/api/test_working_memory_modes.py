@@ -155,10 +155,10 @@ def test_revisions__of_thread_scope(api: Api) -> None:
     agent = api.through("by-thread")
     write(api, "for the resource")
     write(agent, "for the thread")
-    told = agent.get(f"{PATH}/revisions").body["revisions"]
-    assert [one["workingMemory"] for one in told] == ["for the thread"]
+    revisions = agent.get(f"{PATH}/revisions").body["revisions"]
+    assert [one["workingMemory"] for one in revisions] == ["for the thread"]
     config = {"memoryConfig": {"workingMemory": {"scope": "thread"}}}
-    assert api.get(f"{PATH}/revisions", config).body["revisions"] == told
+    assert api.get(f"{PATH}/revisions", config).body["revisions"] == revisions
 
 
 @pytest.mark.parametrize("version", [2, 0, -1, 10**30])
@@ -175,8 +175,8 @@ def test_restore__the_version_must_be_a_number(api: Api, body: Json) -> None:
 
 
 def test_revisions__where_there_are_none(api: Api) -> None:
-    assert api.get("threads/nobody/working-memory/revisions").status == 404
-    assert api.post("threads/nobody/working-memory/restore", {"version": 1}).status == 404
+    assert api.get("threads/missing/working-memory/revisions").status == 404
+    assert api.post("threads/missing/working-memory/restore", {"version": 1}).status == 404
     make_thread("r", "t")
     assert api.get(f"{PATH}/revisions").body["revisions"] == []
     assert api.through("off").get(f"{PATH}/revisions").status == 400
@@ -201,7 +201,7 @@ def server(tmp_path: Path) -> Iterator[RealServer]:
 def _post_at_once(
     server: RealServer, agent_id: str, mode: str, bodies: list[dict[str, Any]]
 ) -> list[int]:
-    """The statuses of so many requests, each on a connection of its own, all at once."""
+    """Return the statuses of concurrent requests, each on its own connection."""
     path = f"{PATH}?agentId={agent_id}&mode={mode}"
     with ThreadPoolExecutor(50) as pool:
         return [status for status, _ in pool.map(partial(server.send, "POST", path), bodies)]

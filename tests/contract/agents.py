@@ -9,7 +9,7 @@ STUB_MODEL = "conformance/stub-model"
 
 
 def read_agents(path: Path) -> Agents:
-    """Give the options of every agent, sub-agents beside their hosts; None means no memory."""
+    """Give the options of every agent, sub-agents next to their hosts; None means no memory."""
     fixture = json.loads(path.read_text())
     agents: Agents = {agent["id"]: _options(agent["memory"]) for agent in fixture["agents"]}
     for host, sub_agent in fixture["subAgents"].items():

@@ -70,7 +70,7 @@ def read_waiting(text: str) -> frozenset[str]:
 
 
 def scenario_paths(text: str, kit: Path) -> list[Path]:
-    """Give the folders and files of SCENARIOS, or the kit's own folder when it says nothing."""
+    """Give the folders and files of SCENARIOS, or the kit's own folder if it is empty."""
     return [Path(word).resolve() for word in re.split(r"[:\s]+", text) if word] or [kit / "open"]
 
 

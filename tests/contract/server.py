@@ -1,4 +1,4 @@
-"""The conformance kit's test hooks, beside the addresses of the project; used nowhere else."""
+"""The conformance kit's test hooks, added to the routes of the project; used nowhere else."""
 
 import json
 from collections.abc import Callable, Mapping

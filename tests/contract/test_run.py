@@ -106,7 +106,7 @@ def test_conformance_waiting__names_exist_in_the_kit() -> None:
         assert f"check('{name.removeprefix('client: ')}'" in client
 
 
-def test_read_agents__sub_agents_stand_beside_hosts_without_memory() -> None:
+def test_read_agents__sub_agents_are_listed_next_to_hosts() -> None:
     agents = read_agents(servers.KIT / "fixture" / "agents.json")
     assert agents["host-agent"] is None
     assert agents["no-memory-agent"] is None

@@ -1,8 +1,8 @@
-"""JSON schemas of what a request may contain where a serializer field cannot say it.
+"""JSON schemas of values in requests that serializer fields do not describe.
 
-The OpenAPI documentation must refuse what the API refuses, so that generated clients and fuzzers
-can rely on it. Values here describe checks that are made elsewhere: in `query_parameters.py`, in
-`mastra_memory.messages.validation` and in `mastra_memory.options`.
+The OpenAPI schema must exclude what the API refuses, because generated clients and fuzzers rely
+on it. The schemas describe checks of `query_strings.py`, `mastra_memory.messages.validation` and
+`mastra_memory.options`.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ def list_of(items: Schema) -> Schema:
 
 
 def object_of(properties: Schema, *required: str) -> Schema:
-    """Return the schema of an object; other properties than these are ignored."""
+    """Return the schema of an object; other properties are ignored."""
     schema: Schema = {"type": "object", "properties": properties}
     return schema | ({"required": list(required)} if required else {})
 
@@ -141,4 +141,4 @@ def _memory_config(working_memory_enabled: Schema) -> Schema:
 
 MEMORY_CONFIG = _memory_config(FLAG)
 WRITING_CONFIG = _memory_config({"type": "boolean", "enum": [True]})
-"""Options for a route that refuses to work while working memory is off."""
+"""Options for routes that return an error if working memory is off."""

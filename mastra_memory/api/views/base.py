@@ -42,7 +42,7 @@ class MemoryViewSet(GenericViewSet[Any]):
     """Limit the time of SQL statements, resolve the caller, and answer with JSON.
 
     Authentication and throttling are those of the host project. Errors become answers in
-    `errors.handle_exception`, whatever exception handler the host uses elsewhere.
+    `errors.handle_exception`, independently of the exception handler of the host project.
     """
 
     permission_classes = (IsAuthenticated, HasResource)

@@ -36,7 +36,7 @@ class ThreadViewSet(MemoryViewSet):
     def list(self, request: Request) -> HttpResponseBase:
         """List threads, newest first.
 
-        Scoped callers get their own threads, whatever `resourceId` is. Unscoped callers get the
+        For scoped callers `resourceId` is ignored: they get their own. Unscoped callers get the
         threads of all resources if `resourceId` is missing.
         """
         query = self.validate_query(query_strings.ThreadListQuery)
