@@ -27,7 +27,7 @@ OTHER = {"name": "weather", "args": {"city": "Oslo"}, "id": "c2", "type": "tool_
 
 
 @pytest.fixture(autouse=True)
-def nothing_set(db: None, memory_settings: Callable[..., None]) -> None:
+def default_settings(db: None, memory_settings: Callable[..., None]) -> None:
     memory_settings()
 
 
@@ -35,7 +35,7 @@ def history(thread_id: str = "t") -> MastraChatMessageHistory:
     return MastraChatMessageHistory(thread_id, resource_id="ann")
 
 
-def stored() -> list[StoredMessage]:
+def list_stored() -> list[StoredMessage]:
     return list(Memory().list_messages("t", per_page=False).messages)
 
 
@@ -145,28 +145,28 @@ CONVERSATIONS: dict[str, list[BaseMessage]] = {
 
 @pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_history__what_went_in_comes_out(name: str, one_by_one: bool) -> None:
+def test_history__returns_what_was_added(name: str, one_by_one: bool) -> None:
     messages = CONVERSATIONS[name]
     for batch in [[message] for message in messages] if one_by_one else [messages]:
         history().add_messages(batch)
     assert history().messages == messages
 
 
-def test_history__others_can_read_what_was_said_and_done() -> None:
+def test_history__stores_parts_that_all_clients_read() -> None:
     history().add_messages(CONVERSATIONS["a call and its result"])
-    assert [one.role for one in stored()] == ["user", "assistant", "assistant"]
-    call = stored()[1].content["parts"][1]["toolInvocation"]
+    assert [message.role for message in list_stored()] == ["user", "assistant", "assistant"]
+    call = list_stored()[1].content["parts"][1]["toolInvocation"]
     assert (call["state"], call["args"], call["result"]) == ("result", {"city": "Rome"}, "sunny")
 
 
-def test_history__arguments_are_kept_once() -> None:
+def test_history__stores_arguments_once() -> None:
     history().add_messages(CONVERSATIONS["a call that is a block too"])
-    assert stored()[0].content_json.count("Rome") == 1
+    assert list_stored()[0].content_json.count("Rome") == 1
 
 
-def test_history__a_text_that_was_edited_is_the_one_that_counts() -> None:
+def test_history__returns_edited_text() -> None:
     history().add_messages(CONVERSATIONS["reasoning"])
-    first = stored()[0]
+    first = list_stored()[0]
     parts = first.content["parts"]
     parts[0]["reasoning"] = parts[2]["text"] = "masked"
     Memory().update_messages([{"id": first.id, "content": {"parts": parts}}])
@@ -174,26 +174,26 @@ def test_history__a_text_that_was_edited_is_the_one_that_counts() -> None:
     assert (blocks[0]["reasoning"], blocks[2]["text"]) == ("masked", "masked")
 
 
-def test_history__a_message_with_an_id_is_kept_once() -> None:
-    said = HumanMessage("Hello", id="h1")
-    history().add_messages([said])
-    history().add_messages([said, AIMessage("Hi", id="a1")])
-    history("other").add_messages([said])
+def test_history__stores_message_with_id_once() -> None:
+    human = HumanMessage("Hello", id="h1")
+    history().add_messages([human])
+    history().add_messages([human, AIMessage("Hi", id="a1")])
+    history("other").add_messages([human])
     assert len(history().messages) == 2 and len(history("other").messages) == 1
 
 
-def test_history__removed_messages_are_deleted() -> None:
+def test_history__deletes_removed_messages() -> None:
     history().add_messages([HumanMessage("One", id="h1"), HumanMessage("Two", id="h2")])
     history().add_messages([RemoveMessage(id="h1"), AIMessage("Three")])
     assert [one.content for one in history().messages] == ["Two", "Three"]
 
 
-def test_history__system_messages_are_not_kept() -> None:
+def test_history__drops_system_messages() -> None:
     history().add_messages([SystemMessage("Obey"), HumanMessage("Hello")])
     assert [one.content for one in history().messages] == ["Hello"]
 
 
-def test_clear__leaves_the_thread() -> None:
+def test_clear__keeps_the_thread() -> None:
     history().clear()
     assert history().messages == []
     history().add_messages([HumanMessage("Hello")])
@@ -201,7 +201,7 @@ def test_clear__leaves_the_thread() -> None:
     assert history().messages == [] and Thread.objects.get(pk="t").resource_id == "ann"
 
 
-def test_history__of_another_resource_is_refused() -> None:
+def test_history__refuses_thread_of_other_resource() -> None:
     make_thread("bob", "t")
     for verb in (
         lambda: history().messages,
@@ -213,7 +213,7 @@ def test_history__of_another_resource_is_refused() -> None:
     assert not Message.objects.exists()
 
 
-def test_to_messages__of_messages_that_mastra_wrote() -> None:
+def test_to_messages__converts_messages_of_mastra() -> None:
     thread = make_thread("ann", "t")
     call = {"toolCallId": "c1", "toolName": "weather", "args": {"city": "Rome"}}
     steps = [
@@ -223,14 +223,14 @@ def test_to_messages__of_messages_that_mastra_wrote() -> None:
         {"type": "text", "text": "21 degrees"},
     ]
     image = {"type": "file", "data": "https://x.test/a.png", "mimeType": "image/png"}
-    said = {"format": 2, "parts": [{"type": "text", "text": "Weather?"}, image]}
+    question = {"format": 2, "parts": [{"type": "text", "text": "Weather?"}, image]}
     save(
         [
-            a_message(thread, "u1", content=said, at=0),
+            a_message(thread, "u1", content=question, at=0),
             a_message(thread, "a1", role="assistant", content={"format": 2, "parts": steps}, at=1),
         ]
     )
-    human, first, tool, last = to_messages(stored())
+    human, first, tool, last = to_messages(list_stored())
     assert human.content == [
         {"type": "text", "text": "Weather?"},
         {"type": "image", "url": "https://x.test/a.png", "mime_type": "image/png"},
@@ -239,8 +239,8 @@ def test_to_messages__of_messages_that_mastra_wrote() -> None:
     assert (tool.content, tool.name, last.content) == ("[21]", "weather", "21 degrees")
 
 
-def test_to_messages__a_call_that_mastra_tells_twice_is_told_once() -> None:
+def test_to_messages__merges_repeated_calls() -> None:
     save_repeated_call(make_thread("ann", "t"))
-    first, tool, last = to_messages(stored())
+    first, tool, last = to_messages(list_stored())
     assert isinstance(first, AIMessage) and first.tool_calls == [CALL]
     assert (tool.content, last.content) == ("21", "cold")

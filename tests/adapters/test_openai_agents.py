@@ -26,7 +26,7 @@ PNG = "data:image/png;base64,iVBORw0KGgo="
 
 
 @pytest.fixture(autouse=True)
-def nothing_set(db: None, memory_settings: Callable[..., None]) -> Iterator[None]:
+def default_settings(db: None, memory_settings: Callable[..., None]) -> Iterator[None]:
     memory_settings()
     yield
     asyncio.run(sync_to_async(lambda: connection.close())())
@@ -36,18 +36,18 @@ def session(**more: Any) -> Any:
     return MastraSession("t", resource_id="ann", **more)
 
 
-def now(work: Coroutine[Any, Any, Any]) -> Any:
+def run_async(work: Coroutine[Any, Any, Any]) -> Any:
     async def wait() -> Any:
         return await work
 
     return async_to_sync(wait)()
 
 
-def stored() -> list[StoredMessage]:
+def list_stored() -> list[StoredMessage]:
     return list(Memory().list_messages("t", per_page=False).messages)
 
 
-def said(text: str, **more: Any) -> Json:
+def assistant_item(text: str, **more: Any) -> Json:
     entry = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     message = {"type": "message", "role": "assistant", "status": "completed", "id": "msg_1"}
     return {**message, "content": [entry], **more}
@@ -58,33 +58,48 @@ def call(call_id: str = "c1", arguments: str = '{"city": "Rome"}') -> Json:
     return {**item, "arguments": arguments, "status": "completed"}
 
 
-def output(call_id: str = "c1", given: Any = "sunny", **more: Any) -> Json:
-    return {"type": "function_call_output", "call_id": call_id, "output": given, **more}
+def output(call_id: str = "c1", value: Any = "sunny", **more: Any) -> Json:
+    return {"type": "function_call_output", "call_id": call_id, "output": value, **more}
 
 
 ASK = {"role": "user", "content": "Weather?"}
 REASONING = {"type": "reasoning", "id": "rs_1", "encrypted_content": "xyz"}
 CONVERSATIONS: dict[str, list[Json]] = {
-    "text": [ASK, said("Sunny")],
+    "text": [ASK, assistant_item("Sunny")],
     "text as text": [ASK, {"role": "assistant", "content": "Sunny"}],
-    "several entries": [said("", content=[*said("One")["content"], *said("Two")["content"]])],
-    "a refusal": [said("", content=[{"type": "refusal", "refusal": "no"}, *said("x")["content"]])],
-    "no entries": [said("", content=[])],
-    "two messages in a row": [said("One"), said("Two", id="msg_2")],
+    "several entries": [
+        assistant_item(
+            "", content=[*assistant_item("One")["content"], *assistant_item("Two")["content"]]
+        )
+    ],
+    "a refusal": [
+        assistant_item(
+            "",
+            content=[{"type": "refusal", "refusal": "no"}, *assistant_item("x")["content"]],
+        )
+    ],
+    "no entries": [assistant_item("", content=[])],
+    "two messages in a row": [assistant_item("One"), assistant_item("Two", id="msg_2")],
     "annotations": [
-        said(
+        assistant_item(
             "",
             content=[
                 {"type": "output_text", "text": "See", "annotations": [{"type": "url_citation"}]}
             ],
         )
     ],
-    "a call and its output": [ASK, call(), output(), said("Sunny")],
-    "words, then a call": [said("I look"), call(), output(id="o1", status="completed")],
-    "two calls at once": [call("c1"), call("c2"), output("c1"), output("c2"), said("done")],
+    "a call and its output": [ASK, call(), output(), assistant_item("Sunny")],
+    "words, then a call": [assistant_item("I look"), call(), output(id="o1", status="completed")],
+    "two calls at once": [
+        call("c1"),
+        call("c2"),
+        output("c1"),
+        output("c2"),
+        assistant_item("done"),
+    ],
     "outputs the other way round": [call("c1"), call("c2"), output("c2"), output("c1")],
     "one call after the other": [call("c1"), output("c1"), call("c2"), output("c2")],
-    "an output of entries": [call(), output(given=[{"type": "input_image", "image_url": PNG}])],
+    "an output of entries": [call(), output(value=[{"type": "input_image", "image_url": PNG}])],
     "arguments that are no JSON": [call(arguments="{broken"), output()],
     "reasoning": [
         ASK,
@@ -92,7 +107,7 @@ CONVERSATIONS: dict[str, list[Json]] = {
         call(),
         output(),
         {**REASONING, "id": "rs_2", "summary": []},
-        said("Sunny"),
+        assistant_item("Sunny"),
     ],
     "images": [
         {
@@ -118,56 +133,56 @@ CONVERSATIONS: dict[str, list[Json]] = {
     ],
     "items nobody knows": [
         {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}},
-        said("Found"),
+        assistant_item("Found"),
         {"type": "item_reference", "id": "msg_9"},
     ],
     "a call without an output": [ASK, call()],
     "a question between call and output": [call(), ASK, output()],
-    "the same call id again": [call(), output(given="one"), call(), output(given="two")],
+    "the same call id again": [call(), output(value="one"), call(), output(value="two")],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_session__what_went_in_comes_out(name: str, one_by_one: bool) -> None:
+def test_session__returns_what_was_added(name: str, one_by_one: bool) -> None:
     items = CONVERSATIONS[name]
     for batch in [[item] for item in items] if one_by_one else [items]:
-        now(session().add_items(batch))
-    assert now(session().get_items()) == items
+        run_async(session().add_items(batch))
+    assert run_async(session().get_items()) == items
 
 
-def test_session__is_one_as_the_library_sees_it() -> None:
+def test_session__has_the_type_of_the_library() -> None:
     assert isinstance(session(), Session)
 
 
-def test_session__others_can_read_what_was_said_and_done() -> None:
-    now(session().add_items(CONVERSATIONS["a call and its output"]))
-    assert [one.role for one in stored()] == ["user", "assistant", "assistant"]
-    done = stored()[1].content["parts"][0]["toolInvocation"]
+def test_session__stores_parts_that_all_clients_read() -> None:
+    run_async(session().add_items(CONVERSATIONS["a call and its output"]))
+    assert [message.role for message in list_stored()] == ["user", "assistant", "assistant"]
+    done = list_stored()[1].content["parts"][0]["toolInvocation"]
     assert (done["state"], done["args"], done["result"]) == ("result", {"city": "Rome"}, "sunny")
 
 
-def test_session__instructions_are_not_kept() -> None:
+def test_session__drops_instructions() -> None:
     items = [{"role": role, "content": "Obey"} for role in ("system", "developer")]
-    now(session().add_items([*items, ASK]))
-    assert now(session().get_items()) == [ASK]
+    run_async(session().add_items([*items, ASK]))
+    assert run_async(session().get_items()) == [ASK]
 
 
-def test_session__a_text_that_was_edited_is_the_one_that_counts() -> None:
-    now(session().add_items([said("secret"), call()]))
-    first = stored()[0]
+def test_session__returns_edited_text() -> None:
+    run_async(session().add_items([assistant_item("secret"), call()]))
+    first = list_stored()[0]
     parts = first.content["parts"]
     parts[0]["text"], parts[1]["toolInvocation"]["args"] = "masked", {"city": "masked"}
     Memory().update_messages([{"id": first.id, "content": {"parts": parts}}])
-    message, function_call = now(session().get_items())
+    message, function_call = run_async(session().get_items())
     assert message["content"][0]["text"] == "masked"
     assert function_call["arguments"] == '{"city":"masked"}'
 
 
 @pytest.mark.parametrize("limit", range(7))
-def test_get_items__the_newest_and_no_output_without_its_call(limit: int) -> None:
-    items = [ASK, call("c1"), call("c2"), output("c1"), output("c2"), said("done")]
-    now(session().add_items(items))
+def test_get_items__limit_drops_outputs_without_call(limit: int) -> None:
+    items = [ASK, call("c1"), call("c2"), output("c1"), output("c2"), assistant_item("done")]
+    run_async(session().add_items(items))
     newest = items[len(items) - limit :] if limit else []
     called = {item["call_id"] for item in newest if item.get("type") == "function_call"}
     wanted = [
@@ -175,31 +190,31 @@ def test_get_items__the_newest_and_no_output_without_its_call(limit: int) -> Non
         for item in newest
         if item.get("type") != "function_call_output" or item["call_id"] in called
     ]
-    assert now(session().get_items(limit)) == wanted
+    assert run_async(session().get_items(limit)) == wanted
     chosen = session(session_settings=SessionSettings(limit=limit))
-    assert now(chosen.get_items()) == wanted
+    assert run_async(chosen.get_items()) == wanted
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_pop_item__takes_one_after_the_other(name: str) -> None:
+def test_pop_item__removes_items_one_by_one(name: str) -> None:
     items = CONVERSATIONS[name]
-    now(session().add_items(items))
-    for left in range(len(items) - 1, -1, -1):
-        assert now(session().pop_item()) == items[left]
-        assert now(session().get_items()) == items[:left]
-    assert now(session().pop_item()) is None
+    run_async(session().add_items(items))
+    for count in range(len(items) - 1, -1, -1):
+        assert run_async(session().pop_item()) == items[count]
+        assert run_async(session().get_items()) == items[:count]
+    assert run_async(session().pop_item()) is None
     assert not Message.objects.exists()
 
 
-def test_clear_session__leaves_the_thread() -> None:
-    now(session().clear_session())
-    now(session().add_items([ASK]))
-    now(session().clear_session())
-    assert now(session().get_items()) == []
+def test_clear_session__keeps_the_thread() -> None:
+    run_async(session().clear_session())
+    run_async(session().add_items([ASK]))
+    run_async(session().clear_session())
+    assert run_async(session().get_items()) == []
     assert Memory().get_thread("t").resource_id == "ann"
 
 
-def test_to_items__of_messages_that_mastra_wrote() -> None:
+def test_to_items__converts_messages_of_mastra() -> None:
     thread = make_thread("ann", "t")
     invocation = {"toolCallId": "c1", "toolName": "weather", "args": {"city": "Rome"}}
     steps = [
@@ -218,7 +233,7 @@ def test_to_items__of_messages_that_mastra_wrote() -> None:
             a_message(thread, role="assistant", content={"format": 2, "parts": steps}, at=1),
         ]
     )
-    assert to_items(stored()) == [
+    assert to_items(list_stored()) == [
         {
             "role": "user",
             "content": [
@@ -240,18 +255,18 @@ def test_to_items__of_messages_that_mastra_wrote() -> None:
     ]
 
 
-class Scripted(Model):
-    """A model that answers as told and remembers what it was shown."""
+class ScriptedModel(Model):
+    """A model with fixed answers that records its inputs."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
-        self.seen: list[Any] = []
+        self.inputs: list[Any] = []
         self.instructions: list[str | None] = []
 
     async def get_response(
         self, system_instructions: str | None, input: Any, *args: Any, **options: Any
     ) -> ModelResponse:
-        self.seen.append(input)
+        self.inputs.append(input)
         self.instructions.append(system_instructions)
         answer = self.answers.pop(0)
         if isinstance(answer, str):
@@ -272,18 +287,18 @@ def weather(city: str) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_runner__remembers_over_two_runs_and_writes_its_memory() -> None:
+def test_runner__remembers_and_updates_working_memory() -> None:
     memory = Memory(options={"workingMemory": {"enabled": True}})
-    kept = session(memory=memory)
+    memory_session = session(memory=memory)
     make_thread("ann", "t")
-    noting = ResponseFunctionToolCall(
+    update_call = ResponseFunctionToolCall(
         call_id="c1", type="function_call", name="updateWorkingMemory",
         arguments='{"memory": "name: Ann"}',
     )  # fmt: skip
-    looking = ResponseFunctionToolCall(
+    weather_call = ResponseFunctionToolCall(
         call_id="c2", type="function_call", name="weather", arguments='{"city": "Rome"}'
     )
-    model = Scripted(noting, "Hi Ann", looking, "Sunny")
+    model = ScriptedModel(update_call, "Hi Ann", weather_call, "Sunny")
     tool = working_memory_tool(memory, thread_id="t", resource_id="ann")
     assert tool is not None
 
@@ -294,19 +309,19 @@ def test_runner__remembers_over_two_runs_and_writes_its_memory() -> None:
                 name="a",
                 model=model,
                 tools=[tool, weather],
-                instructions=await kept.system_message(),
+                instructions=await memory_session.system_message(),
             )
             quiet = RunConfig(tracing_disabled=True)
-            result = await Runner.run(agent, question, session=kept, run_config=quiet)
+            result = await Runner.run(agent, question, session=memory_session, run_config=quiet)
             answers.append(result.final_output)
         return answers
 
-    assert now(talk()) == ["Hi Ann", "Sunny"]
+    assert run_async(talk()) == ["Hi Ann", "Sunny"]
     assert memory.get_working_memory("t") == "name: Ann"
     assert "name: Ann" in (model.instructions[2] or "")
-    shown = [item.get("content") for item in model.seen[2] if item.get("role") == "user"]
-    assert shown == ["I am Ann", "Weather in Rome?"]
-    kinds = [item.get("type") or item.get("role") for item in now(kept.get_items())]
+    user_texts = [item.get("content") for item in model.inputs[2] if item.get("role") == "user"]
+    assert user_texts == ["I am Ann", "Weather in Rome?"]
+    kinds = [item.get("type") or item.get("role") for item in run_async(memory_session.get_items())]
     assert kinds == [
         "user",
         "message",
@@ -317,12 +332,12 @@ def test_runner__remembers_over_two_runs_and_writes_its_memory() -> None:
     ]
 
 
-def test_to_items__a_call_that_mastra_tells_twice_is_told_once() -> None:
+def test_to_items__merges_repeated_calls() -> None:
     save_repeated_call(make_thread("ann", "t"))
-    told = to_items(stored())
-    assert [item.get("type", "message") for item in told] == [
+    items = to_items(list_stored())
+    assert [item.get("type", "message") for item in items] == [
         "function_call",
         "function_call_output",
         "message",
     ]
-    assert told[0]["arguments"] == '{"city":"Rome"}'
+    assert items[0]["arguments"] == '{"city":"Rome"}'

@@ -41,39 +41,39 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 
 @pytest.fixture(autouse=True)
-def nothing_set(memory_settings: Callable[..., None]) -> None:
+def default_settings(memory_settings: Callable[..., None]) -> None:
     memory_settings()
 
 
 @pytest.fixture(autouse=True)
-def other_threads_let_go(nothing_set: None) -> Iterator[None]:
+def close_connections(default_settings: None) -> Iterator[None]:
     """Close the connection of the thread in which tools of an agent reach the database."""
     yield
     asyncio.run(sync_to_async(lambda: connection.close())())
 
 
-def stored(thread_id: str = "t") -> list[StoredMessage]:
+def list_stored(thread_id: str = "t") -> list[StoredMessage]:
     return list(Memory().list_messages(thread_id, per_page=False).messages)
 
 
-def around(messages: list[ModelMessage], *, one_by_one: bool = False) -> list[ModelMessage]:
-    """The messages after they were saved and read."""
+def round_trip(messages: list[ModelMessage], *, one_by_one: bool = False) -> list[ModelMessage]:
+    """Save the messages, and return them as they are read again."""
     batches = [[message] for message in messages] if one_by_one else [messages]
     for batch in batches:
         Memory().save_turn("t", adapter.from_messages(batch), resource_id="ann")
-    return adapter.to_messages(stored())
+    return adapter.to_messages(list_stored())
 
 
 def ask(*content: Any, **more: Any) -> ModelRequest:
-    said = content[0] if len(content) == 1 else list(content)
-    return ModelRequest([UserPromptPart(said, timestamp=NOW)], **more)
+    prompt = content[0] if len(content) == 1 else list(content)
+    return ModelRequest([UserPromptPart(prompt, timestamp=NOW)], **more)
 
 
 def reply(*parts: Any, **more: Any) -> ModelResponse:
     return ModelResponse(list(parts), timestamp=NOW, **more)
 
 
-def returned(call_id: str, content: Any, **more: Any) -> ToolReturnPart:
+def make_return(call_id: str, content: Any, **more: Any) -> ToolReturnPart:
     return ToolReturnPart("weather", content, call_id, timestamp=NOW, **more)
 
 
@@ -96,22 +96,22 @@ CONVERSATIONS: dict[str, list[ModelMessage]] = {
     "a call and its result": [
         ask("Weather?"),
         reply(TextPart("I look"), CALL),
-        ModelRequest([returned("c1", {"temp": 21, "sky": ["clear"]})], timestamp=NOW),
+        ModelRequest([make_return("c1", {"temp": 21, "sky": ["clear"]})], timestamp=NOW),
         reply(TextPart("21 degrees")),
     ],
     "text after a call": [
         reply(CALL, TextPart("calling now")),
-        ModelRequest([returned("c1", "warm")]),
+        ModelRequest([make_return("c1", "warm")]),
     ],
     "two calls at once": [
         reply(CALL, ToolCallPart("weather", {"city": "Oslo"}, "c2")),
-        ModelRequest([returned("c1", 21), returned("c2", -3)]),
+        ModelRequest([make_return("c1", 21), make_return("c2", -3)]),
         reply(TextPart("done")),
     ],
     "results in two requests": [
         reply(CALL, ToolCallPart("weather", {"city": "Oslo"}, "c2")),
-        ModelRequest([returned("c1", 21)]),
-        ModelRequest([returned("c2", -3)]),
+        ModelRequest([make_return("c1", 21)]),
+        ModelRequest([make_return("c2", -3)]),
     ],
     "arguments as text": [
         reply(
@@ -124,20 +124,20 @@ CONVERSATIONS: dict[str, list[ModelMessage]] = {
         reply(CALL, ToolCallPart("weather", {}, "c2"), ToolCallPart("weather", {}, "c3")),
         ModelRequest(
             [
-                returned("c1", "no net", outcome="failed", metadata={"try": 1}),
-                returned("c2", "too dear", outcome="denied"),
-                returned("c3", "again", outcome="retried"),
+                make_return("c1", "no net", outcome="failed", metadata={"try": 1}),
+                make_return("c2", "too dear", outcome="denied"),
+                make_return("c3", "again", outcome="retried"),
             ]
         ),
     ],
     "a result and a question in one request": [
         reply(CALL),
         ModelRequest(
-            [returned("c1", "warm"), UserPromptPart("And Oslo?", timestamp=NOW)], timestamp=NOW
+            [make_return("c1", "warm"), UserPromptPart("And Oslo?", timestamp=NOW)], timestamp=NOW
         ),
         reply(TextPart("cold")),
     ],
-    "two things said in one request": [
+    "two prompts in one request": [
         ModelRequest([UserPromptPart("One", timestamp=NOW), UserPromptPart("Two", timestamp=NOW)])
     ],
     "images": [
@@ -161,19 +161,19 @@ CONVERSATIONS: dict[str, list[ModelMessage]] = {
     ],
     "a file that a tool returned": [
         reply(CALL),
-        ModelRequest([returned("c1", [BinaryImage(PNG, media_type="image/png"), "a map"])]),
+        ModelRequest([make_return("c1", [BinaryImage(PNG, media_type="image/png"), "a map"])]),
     ],
     "the same call id again": [
         reply(CALL),
-        ModelRequest([returned("c1", 1)]),
+        ModelRequest([make_return("c1", 1)]),
         reply(CALL),
-        ModelRequest([returned("c1", 2)]),
+        ModelRequest([make_return("c1", 2)]),
     ],
     "a call without a result": [ask("Weather?"), reply(CALL)],
     "a question between call and result": [
         reply(CALL),
         ask("Still there?"),
-        ModelRequest([returned("c1", "warm")]),
+        ModelRequest([make_return("c1", "warm")]),
     ],
 }
 
@@ -181,52 +181,52 @@ CONVERSATIONS: dict[str, list[ModelMessage]] = {
 @pytest.mark.django_db
 @pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_to_messages__what_went_in_comes_out(name: str, one_by_one: bool) -> None:
-    assert around(CONVERSATIONS[name], one_by_one=one_by_one) == CONVERSATIONS[name]
+def test_to_messages__returns_what_was_saved(name: str, one_by_one: bool) -> None:
+    assert round_trip(CONVERSATIONS[name], one_by_one=one_by_one) == CONVERSATIONS[name]
 
 
 @pytest.mark.django_db
-def test_from_messages__others_can_read_what_was_said_and_done() -> None:
-    around(CONVERSATIONS["a call and its result"])
-    told = [(one.role, one.content["parts"]) for one in stored()]
-    assert [role for role, _ in told] == ["user", "assistant", "assistant"]
-    call = told[1][1][1]["toolInvocation"]
+def test_from_messages__builds_parts_that_all_clients_read() -> None:
+    round_trip(CONVERSATIONS["a call and its result"])
+    stored_rows = [(one.role, one.content["parts"]) for one in list_stored()]
+    assert [role for role, _ in stored_rows] == ["user", "assistant", "assistant"]
+    call = stored_rows[1][1][1]["toolInvocation"]
     assert (call["state"], call["toolName"], call["args"], call["result"]) == (
         "result",
         "weather",
         {"city": "Rome"},
         {"temp": 21, "sky": ["clear"]},
     )
-    assert told[2][1][0]["text"] == "21 degrees"
+    assert stored_rows[2][1][0]["text"] == "21 degrees"
 
 
 @pytest.mark.django_db
-def test_to_messages__a_text_that_was_edited_is_the_one_that_counts() -> None:
-    around(CONVERSATIONS["reasoning"] + CONVERSATIONS["arguments as text"])
-    first = stored()[0]
+def test_to_messages__returns_edited_text() -> None:
+    round_trip(CONVERSATIONS["reasoning"] + CONVERSATIONS["arguments as text"])
+    first = list_stored()[0]
     parts = first.content["parts"]
     parts[0]["reasoning"], parts[1]["text"] = "masked", "masked"
     Memory().update_messages([{"id": first.id, "content": {"parts": parts}}])
-    call = stored()[-1]
+    call = list_stored()[-1]
     parts = call.content["parts"]
     parts[0]["toolInvocation"]["args"] = {"city": "masked"}
     Memory().update_messages([{"id": call.id, "content": {"parts": parts}}])
-    read = adapter.to_messages(stored())
-    assert [part.content for part in read[0].parts] == ["masked", "masked"]  # type: ignore[union-attr]
-    assert read[-1].parts[0].args == {"city": "masked"}  # type: ignore[union-attr]
+    converted = adapter.to_messages(list_stored())
+    assert [part.content for part in converted[0].parts] == ["masked", "masked"]  # type: ignore[union-attr]
+    assert converted[-1].parts[0].args == {"city": "masked"}  # type: ignore[union-attr]
 
 
 @pytest.mark.django_db
-def test_from_messages__instructions_are_not_kept() -> None:
+def test_from_messages__drops_instructions() -> None:
     request = ModelRequest(
         [SystemPromptPart("Obey"), UserPromptPart("Hello", timestamp=NOW)], instructions="Be brief"
     )
-    assert around([request]) == [ask("Hello")]
-    assert "Obey" not in str(list(Message.objects.values())) and "brief" not in str(stored())
+    assert round_trip([request]) == [ask("Hello")]
+    assert "Obey" not in str(list(Message.objects.values())) and "brief" not in str(list_stored())
 
 
 @pytest.mark.django_db
-def test_to_messages__of_messages_that_mastra_wrote() -> None:
+def test_to_messages__converts_messages_of_mastra() -> None:
     thread = make_thread("ann", "t")
     call = {"toolCallId": "c1", "toolName": "weather", "args": {"city": "Rome"}}
     steps = [
@@ -248,27 +248,27 @@ def test_to_messages__of_messages_that_mastra_wrote() -> None:
             a_message(thread, role="assistant", content={"format": 2, "parts": steps}, at=1),
         ]
     )
-    read = adapter.to_messages(stored())
-    kinds = [[type(part).__name__ for part in message.parts] for message in read]
+    converted = adapter.to_messages(list_stored())
+    kinds = [[type(part).__name__ for part in message.parts] for message in converted]
     assert kinds == [
         ["UserPromptPart"],
         ["ThinkingPart", "ToolCallPart"],
         ["ToolReturnPart"],
         ["TextPart"],
     ]
-    assert read[2].parts[0].content == 21  # type: ignore[union-attr]
+    assert converted[2].parts[0].content == 21  # type: ignore[union-attr]
 
 
 # Agents
 
 
-def scripted(*steps: Any) -> tuple[Agent[None, str], list[Any]]:
-    """An agent whose model answers as told, and what it was shown."""
-    seen: list[Any] = []
+def make_scripted_agent(*steps: Any) -> tuple[Agent[None, str], list[Any]]:
+    """Return an agent whose model has fixed answers, and the requests that it gets."""
+    requests: list[Any] = []
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        seen.append((messages, info))
-        step = steps[min(len(seen), len(steps)) - 1]
+        requests.append((messages, info))
+        step = steps[min(len(requests), len(steps)) - 1]
         if isinstance(step, Exception):
             raise step
         return ModelResponse([step if not isinstance(step, str) else TextPart(step)])
@@ -279,17 +279,17 @@ def scripted(*steps: Any) -> tuple[Agent[None, str], list[Any]]:
     def weather(city: str) -> ToolReturn[str]:
         return ToolReturn(f"sunny in {city}", metadata={"source": "test"})
 
-    return agent, seen
+    return agent, requests
 
 
 MEMORY: dict[str, Any] = {"lastMessages": 20, "workingMemory": {"enabled": True}}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_run_sync__an_agent_remembers_and_writes_its_memory() -> None:
+def test_run_sync__remembers_and_updates_working_memory() -> None:
     memory = Memory(options=MEMORY)
-    noting = ToolCallPart("updateWorkingMemory", {"memory": "name: Ann"})
-    agent, seen = scripted(noting, "Hi Ann", CALL, "Sunny")
+    update_call = ToolCallPart("updateWorkingMemory", {"memory": "name: Ann"})
+    agent, requests = make_scripted_agent(update_call, "Hi Ann", CALL, "Sunny")
     first = adapter.run_sync(
         agent, "I am Ann", thread_id="t", resource_id="ann", memory=memory, turn_id="1"
     )
@@ -297,12 +297,14 @@ def test_run_sync__an_agent_remembers_and_writes_its_memory() -> None:
     assert memory.get_working_memory("t") == "name: Ann"
     second = adapter.run_sync(agent, "Weather in Rome?", thread_id="t", memory=memory)
     assert second.output == "Sunny"
-    texts = [part.content for message in seen[2][0] for part in message.parts]
+    texts = [part.content for message in requests[2][0] for part in message.parts]
     assert texts == ["I am Ann", "Hi Ann", "Weather in Rome?"]
-    instructions = seen[2][0][-1].instructions
+    instructions = requests[2][0][-1].instructions
     assert "You are kind." in instructions and "name: Ann" in instructions
-    told = [(row.role, row.text) for row in Message.objects.order_by("created_at", "sequence")]
-    assert told == [
+    stored_rows = [
+        (row.role, row.text) for row in Message.objects.order_by("created_at", "sequence")
+    ]
+    assert stored_rows == [
         ("user", "I am Ann"),
         ("assistant", "Hi Ann"),
         ("user", "Weather in Rome?"),
@@ -310,12 +312,12 @@ def test_run_sync__an_agent_remembers_and_writes_its_memory() -> None:
         ("assistant", "Sunny"),
     ]
     again = adapter.run_sync(agent, "I am Ann", thread_id="t", memory=memory, turn_id="1")
-    assert (again.output, again.result, len(seen)) == ("Hi Ann", None, 4)
+    assert (again.output, again.result, len(requests)) == ("Hi Ann", None, 4)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_run_sync__a_run_that_fails_keeps_the_question_once() -> None:
-    agent, _ = scripted(RuntimeError("no model"), "Hi")
+def test_run_sync__keeps_prompt_if_run_fails() -> None:
+    agent, _ = make_scripted_agent(RuntimeError("no model"), "Hi")
     for _ in range(2):
         try:
             adapter.run_sync(agent, "Hello", thread_id="t", turn_id="1")
@@ -325,9 +327,11 @@ def test_run_sync__a_run_that_fails_keeps_the_question_once() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_run__for_async_code() -> None:
+def test_run__works_in_async_code() -> None:
     memory = Memory(options=MEMORY)
-    agent, seen = scripted(ToolCallPart("updateWorkingMemory", {"memory": "name: Bo"}), "Hi Bo")
+    agent, requests = make_scripted_agent(
+        ToolCallPart("updateWorkingMemory", {"memory": "name: Bo"}), "Hi Bo"
+    )
 
     async def turn() -> adapter.AgentTurn:
         return await adapter.run(agent, "I am Bo", thread_id="t", resource_id="bo", memory=memory)
@@ -335,21 +339,21 @@ def test_run__for_async_code() -> None:
     assert async_to_sync(turn)().output == "Hi Bo"
     assert memory.get_working_memory("t") == "name: Bo"
     assert Thread.objects.get(pk="t").resource_id == "bo"
-    names = {tool.name for tool in seen[0][1].function_tools}
+    names = {tool.name for tool in requests[0][1].function_tools}
     assert names == {"weather", "updateWorkingMemory"}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_run_sync__read_only_gives_no_tool_and_keeps_nothing() -> None:
-    agent, seen = scripted("Hi")
+def test_run_sync__read_only_has_no_tool_and_stores_nothing() -> None:
+    agent, requests = make_scripted_agent("Hi")
     memory = Memory(options=MEMORY | {"readOnly": True})
     assert adapter.run_sync(agent, "Hello", thread_id="t", memory=memory).output == "Hi"
-    assert {tool.name for tool in seen[0][1].function_tools} == {"weather"}
+    assert {tool.name for tool in requests[0][1].function_tools} == {"weather"}
     assert not Message.objects.exists()
 
 
 @pytest.mark.django_db
-def test_to_messages__a_call_that_mastra_tells_twice_is_told_once() -> None:
+def test_to_messages__merges_repeated_calls() -> None:
     save_repeated_call(make_thread("ann", "t"))
-    kinds = [part.part_kind for one in adapter.to_messages(stored()) for part in one.parts]
+    kinds = [part.part_kind for one in adapter.to_messages(list_stored()) for part in one.parts]
     assert kinds == ["tool-call", "tool-return", "text"]

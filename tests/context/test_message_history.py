@@ -1,4 +1,4 @@
-"""History limited by tokens: groups stay whole, and what is left out stays left out."""
+"""History limited by tokens: tool calls stay whole, and dropped messages stay dropped."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,15 +9,15 @@ from mastra_memory.memory import Memory
 from mastra_memory.models import Thread
 from tests.support.factories import Json, a_message, make_thread, save
 
-EACH = 7
-"""Tokens of one message below; a list costs 24 more."""
+TOKENS_PER_MESSAGE = 7
+"""Tokens of each message below. A list of messages costs 24 more."""
 
 
-def options(most: int, removed: int = 0, **more: Any) -> Json:
-    return {"messageHistory": {"maxTokens": most, "atMaxRemoveTokens": removed}, **more}
+def options(max_tokens: int, removed: int = 0, **more: Any) -> Json:
+    return {"messageHistory": {"maxTokens": max_tokens, "atMaxRemoveTokens": removed}, **more}
 
 
-def talk(count: int, start: int = 0) -> None:
+def save_messages_until(count: int, start: int = 0) -> None:
     thread = Memory().get_thread("t")
     save([a_message(thread, f"m{n}", text="hello world", at=n) for n in range(start, count)])
 
@@ -26,7 +26,7 @@ def ids(context: Any) -> list[str]:
     return [message.id for message in context.messages]
 
 
-def cursor() -> Any:
+def read_cursor() -> Any:
     metadata = Thread.objects.get(pk="t").metadata or {}
     return metadata.get("memoryTokenLimiter")
 
@@ -37,89 +37,89 @@ def thread(db: None, memory_settings: Callable[..., None]) -> None:
     make_thread("ann", "t")
 
 
-def test_recall__keeps_the_newest_that_fit() -> None:
-    talk(10)
-    page = Memory(options=options(24 + 3 * EACH)).recall("t")
+def test_recall__returns_newest_messages_that_fit() -> None:
+    save_messages_until(10)
+    page = Memory(options=options(24 + 3 * TOKENS_PER_MESSAGE)).recall("t")
     assert [message.id for message in page.messages] == ["m7", "m8", "m9"]
     assert (page.total, page.page, page.per_page, page.has_more) == (3, 0, False, False)
 
 
-def test_recall__leaves_room_and_counts_at_most_so_many() -> None:
-    talk(10)
-    room = Memory(options=options(24 + 4 * EACH, 2 * EACH)).recall("t")
-    assert [message.id for message in room.messages] == ["m8", "m9"]
-    most = Memory(options=options(1000, lastMessages=3)).recall("t")
-    assert [message.id for message in most.messages] == ["m7", "m8", "m9"]
-    assert most.per_page == 3
+def test_recall__obeys_removal_and_last_messages() -> None:
+    save_messages_until(10)
+    page = Memory(options=options(24 + 4 * TOKENS_PER_MESSAGE, 2 * TOKENS_PER_MESSAGE)).recall("t")
+    assert [message.id for message in page.messages] == ["m8", "m9"]
+    last = Memory(options=options(1000, lastMessages=3)).recall("t")
+    assert [message.id for message in last.messages] == ["m7", "m8", "m9"]
+    assert last.per_page == 3
 
 
-def test_recall__a_page_that_is_asked_for_is_not_limited() -> None:
-    talk(10)
+def test_recall__explicit_page_is_not_limited() -> None:
+    save_messages_until(10)
     page = Memory(options=options(24)).recall("t", per_page=5)
     assert (len(page.messages), page.total) == (5, 10)
 
 
-def test_recall__the_default_of_ten_messages_no_longer_holds() -> None:
-    talk(50)
+def test_recall__token_limit_replaces_default_count() -> None:
+    save_messages_until(50)
     assert len(Memory(options=options(100_000)).recall("t").messages) == 50
 
 
-def test_context__grows_until_it_is_full_then_drops_more_than_it_must() -> None:
-    memory = Memory(options=options(24 + 6 * EACH, 3 * EACH))
-    talk(6)
+def test_context__drops_extra_messages_when_full() -> None:
+    memory = Memory(options=options(24 + 6 * TOKENS_PER_MESSAGE, 3 * TOKENS_PER_MESSAGE))
+    save_messages_until(6)
     assert ids(memory.context("t")) == [f"m{n}" for n in range(6)]
-    assert cursor() is None
-    talk(7, 6)
+    assert read_cursor() is None
+    save_messages_until(7, 6)
     assert ids(memory.context("t")) == ["m4", "m5", "m6"]
-    kept = cursor()
-    assert kept["messageIds"] == ["m3"] and kept["maxTokens"] == 24 + 6 * EACH
-    talk(9, 7)
+    saved = read_cursor()
+    assert saved["messageIds"] == ["m3"] and saved["maxTokens"] == 24 + 6 * TOKENS_PER_MESSAGE
+    save_messages_until(9, 7)
     assert ids(memory.context("t")) == ["m4", "m5", "m6", "m7", "m8"]
-    assert cursor() == kept
+    assert read_cursor() == saved
 
 
-def test_context__other_limits_start_anew() -> None:
-    talk(7)
-    Memory(options=options(24 + 6 * EACH, 3 * EACH)).context("t")
+def test_context__changed_limits_ignore_cursor() -> None:
+    save_messages_until(7)
+    Memory(options=options(24 + 6 * TOKENS_PER_MESSAGE, 3 * TOKENS_PER_MESSAGE)).context("t")
     assert len(ids(Memory(options=options(1000)).context("t"))) == 7
 
 
-def test_context__the_cursor_never_moves_back_and_metadata_stays() -> None:
+def test_context__cursor_only_advances_and_metadata_stays() -> None:
     Memory().update_thread("t", metadata={"k": 1})
-    memory = Memory(options=options(24 + 2 * EACH))
-    talk(5)
+    memory = Memory(options=options(24 + 2 * TOKENS_PER_MESSAGE))
+    save_messages_until(5)
     memory.context("t")
-    first = cursor()
-    talk(8, 5)
+    first = read_cursor()
+    save_messages_until(8, 5)
     memory.context("t")
-    assert cursor()["createdAt"] > first["createdAt"]
+    assert read_cursor()["createdAt"] > first["createdAt"]
     assert (Thread.objects.get(pk="t").metadata or {})["k"] == 1
 
 
-def test_context__the_date_of_last_activity_does_not_move() -> None:
-    talk(7)
+def test_context__does_not_change_updated_at() -> None:
+    save_messages_until(7)
     before = Thread.objects.get(pk="t").updated_at
-    Memory(options=options(24 + 2 * EACH)).context("t")
+    Memory(options=options(24 + 2 * TOKENS_PER_MESSAGE)).context("t")
     assert Thread.objects.get(pk="t").updated_at == before
 
 
 def test_context__read_only_writes_no_cursor() -> None:
-    talk(7)
-    Memory(options=options(24 + 2 * EACH, readOnly=True)).context("t")
-    assert cursor() is None
+    save_messages_until(7)
+    Memory(options=options(24 + 2 * TOKENS_PER_MESSAGE, readOnly=True)).context("t")
+    assert read_cursor() is None
 
 
-def test_context__messages_of_one_moment_are_told_apart() -> None:
+def test_context__distinguishes_messages_with_equal_times() -> None:
     thread = Memory().get_thread("t")
     save([a_message(thread, f"m{n}", text="hello world", at=0) for n in range(6)])
-    memory = Memory(options=options(24 + 2 * EACH))
+    memory = Memory(options=options(24 + 2 * TOKENS_PER_MESSAGE))
     assert ids(memory.context("t")) == ["m4", "m5"]
-    assert cursor()["messageIds"] == ["m0", "m1", "m2", "m3"]
+    assert read_cursor()["messageIds"] == ["m0", "m1", "m2", "m3"]
     assert ids(memory.context("t")) == ["m4", "m5"]
 
 
-@pytest.mark.parametrize("room", range(24, 24 + 20 * EACH, 5))
-def test_context__a_call_and_its_result_are_kept_or_dropped_together(room: int) -> None:
+@pytest.mark.parametrize("room", range(24, 24 + 20 * TOKENS_PER_MESSAGE, 5))
+def test_context__keeps_call_and_result_together(room: int) -> None:
     thread = Memory().get_thread("t")
     call = {"toolCallId": "c1", "toolName": "weather", "args": "Rome in the spring"}
 
@@ -147,21 +147,21 @@ def test_context__a_call_and_its_result_are_kept_or_dropped_together(room: int) 
         ]
     )
     memory = Memory(options=options(room, filterIncompleteToolCalls=False))
-    shown = ids(memory.context("t"))
-    assert "result" not in shown, "it is shown inside its call"
+    message_ids = ids(memory.context("t"))
+    assert "result" not in message_ids, "it must be inside its call"
     for message in memory.context("t").messages:
         if message.id == "call":
             assert message.content["parts"][0]["toolInvocation"]["state"] == "result"
 
 
-def test_context__a_limit_of_nothing_is_history_off() -> None:
-    talk(3)
+def test_context__limit_of_zero_disables_history() -> None:
+    save_messages_until(3)
     assert ids(Memory(options=options(0)).context("t")) == []
     assert Memory(options=options(0)).recall("t").messages == []
 
 
 @pytest.mark.parametrize("broken", [5, {"createdAt": 5}, {"messageIds": None}, [], "x"])
-def test_context__a_cursor_that_cannot_be_read_is_none(broken: Any) -> None:
-    talk(3)
+def test_context__ignores_invalid_cursor(broken: Any) -> None:
+    save_messages_until(3)
     Memory().update_thread("t", metadata={"memoryTokenLimiter": broken})
     assert len(ids(Memory(options=options(1000)).context("t"))) == 3

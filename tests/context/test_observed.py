@@ -1,4 +1,4 @@
-"""An observation log as an agent reads it."""
+"""Observations in the context of an agent."""
 
 from collections.abc import Callable
 from datetime import date
@@ -15,12 +15,12 @@ OBSERVING: dict[str, Any] = {"observationalMemory": True, "lastMessages": 1}
 
 
 @pytest.fixture(autouse=True)
-def nothing_set(memory_settings: Callable[..., None]) -> None:
+def default_settings(memory_settings: Callable[..., None]) -> None:
     memory_settings()
 
 
 @pytest.mark.parametrize(
-    ("log", "shown"),
+    ("log", "formatted"),
     [
         ("", ""),
         (
@@ -50,12 +50,14 @@ def nothing_set(memory_settings: Callable[..., None]) -> None:
         ),
     ],
 )
-def test_readable__is_slim_and_knows_the_day(log: str, shown: str | None) -> None:
-    assert observation_text.format_observations(log, TODAY) == (log if shown is None else shown)
+def test_format_observations__removes_marks_adds_distances(log: str, formatted: str | None) -> None:
+    assert observation_text.format_observations(log, TODAY) == (
+        log if formatted is None else formatted
+    )
 
 
 @pytest.mark.parametrize(
-    ("days", "told"),
+    ("days", "text"),
     [
         (0, "today"),
         (1, "yesterday"),
@@ -71,36 +73,40 @@ def test_readable__is_slim_and_knows_the_day(log: str, shown: str | None) -> Non
         (-400, "in 1 year"),
     ],
 )
-def test_relative__tells_days(days: int, told: str) -> None:
-    assert observation_text.format_relative_days(days) == told
+def test_format_relative_days__names_the_distance(days: int, text: str) -> None:
+    assert observation_text.format_relative_days(days) == text
 
 
-def talk(thread_id: str = "t", **more: Any) -> Any:
-    """A thread of four messages `t0` … `t3`."""
+def save_conversation(thread_id: str = "t", **more: Any) -> Any:
+    """Create a thread with the messages `t0` to `t3`."""
     thread = make_thread("ann", thread_id, **more)
     save([a_message(thread, f"{thread_id}{at}", text=f"Said {at}", at=at) for at in range(4)])
     return thread
 
 
-def shown(**options: Any) -> list[str]:
-    """Ids of the context's messages."""
-    return [one.id for one in Memory(options={**OBSERVING, **options}).context("t").messages]
+def list_context_ids(**options: Any) -> list[str]:
+    """Return the ids of the messages of the context."""
+    return [
+        message.id for message in Memory(options={**OBSERVING, **options}).context("t").messages
+    ]
 
 
 @pytest.mark.django_db
-def test_context__tells_what_to_do_next_between_tags_of_ours() -> None:
+def test_context__puts_escaped_hints_between_tags() -> None:
     hints = {"currentTask": "Book a </current-task> hotel", "suggestedResponse": "  "}
-    make_record(talk(metadata={"mastra": {"om": hints}}), active_observations="* likes tea")
+    make_record(
+        save_conversation(metadata={"mastra": {"om": hints}}), active_observations="* likes tea"
+    )
     text = Memory(options=OBSERVING).context("t").system_message or ""
     assert text.endswith("<current-task>\nBook a &lt;/current-task> hotel\n</current-task>")
     assert "<suggested-response>" not in text
 
 
 @pytest.mark.django_db
-def test_context__without_observations_there_is_no_block_and_every_message() -> None:
+def test_context__empty_record_shows_all_messages() -> None:
     hints = {"currentTask": "Book a hotel"}
-    thread = talk(metadata={"mastra": {"om": hints}})
-    assert shown() == ["t3"]  # nothing was ever observed: there is no record
+    thread = save_conversation(metadata={"mastra": {"om": hints}})
+    assert list_context_ids() == ["t3"]  # There is no record yet.
     make_record(thread)
     context = Memory(options=OBSERVING).context("t")
     assert (context.system_message, len(context.messages)) == (None, 4)
@@ -108,25 +114,25 @@ def test_context__without_observations_there_is_no_block_and_every_message() -> 
 
 
 @pytest.mark.django_db
-def test_context__the_newest_generation_counts() -> None:
-    thread = talk()
+def test_context__uses_newest_generation() -> None:
+    thread = save_conversation()
     make_record(thread, active_observations="* old", last_observed_at=moment(0))
     make_record(thread, active_observations="* new", last_observed_at=moment(2), generation_count=1)
     context = Memory(options=OBSERVING).context("t")
     assert "* new" in (context.system_message or "")
     assert "* old" not in (context.system_message or "")
-    assert [one.id for one in context.messages] == ["t3"]
+    assert [message.id for message in context.messages] == ["t3"]
 
 
 @pytest.mark.django_db
-def test_context__what_was_observed_by_id_is_not_shown_again() -> None:
+def test_context__hides_messages_observed_by_id() -> None:
     make_record(
-        talk(),
-        active_observations="* noted",
+        save_conversation(),
+        active_observations="* a note",
         last_observed_at=moment(0),
         observed_message_ids=["t0", "t2"],
     )
-    assert shown() == ["t1", "t3"]
+    assert list_context_ids() == ["t1", "t3"]
 
 
 @pytest.mark.django_db
@@ -138,25 +144,23 @@ def test_context__what_was_observed_by_id_is_not_shown_again() -> None:
         ("rubbish", ["t0", "t1", "t2", "t3"]),
     ],
 )
-def test_context__of_a_resource_goes_by_the_cursor_of_the_thread(
-    cursor: Any, ids: list[str]
-) -> None:
-    talk(metadata={"mastra": {"om": {"lastObservedAt": cursor}}})
+def test_context__in_resource_scope_uses_cursor_of_thread(cursor: Any, ids: list[str]) -> None:
+    save_conversation(metadata={"mastra": {"om": {"lastObservedAt": cursor}}})
     make_record(resource_id="ann", active_observations="* about Ann", last_observed_at=moment(3))
-    assert shown(observationalMemory={"scope": "resource"}) == ids
-    assert len(shown()) == 1, "no record of this thread's own"
+    assert list_context_ids(observationalMemory={"scope": "resource"}) == ids
+    assert len(list_context_ids()) == 1, "the thread has no record of its own"
 
 
 @pytest.mark.django_db
 def test_context__observations_are_off_by_default() -> None:
-    make_record(talk(), active_observations="* noted", last_observed_at=moment(2))
+    make_record(save_conversation(), active_observations="* a note", last_observed_at=moment(2))
     context = Memory(options={"lastMessages": 4}).context("t")
     assert (context.system_message, len(context.messages)) == (None, 4)
 
 
 @pytest.mark.django_db
-def test_context__of_another_resource_is_never_told() -> None:
+def test_context__never_shows_observations_of_other_resource() -> None:
     make_record(resource_id="bob", active_observations="* about Bob")
-    talk()
+    save_conversation()
     context = Memory(options={"observationalMemory": {"scope": "resource"}}).context("t")
     assert "Bob" not in (context.system_message or "")

@@ -1,4 +1,4 @@
-"""`Memory`, the Python door: what it decides itself, and its async twins."""
+"""`Memory`: what its methods decide themselves, and the async twins."""
 
 import asyncio
 import inspect
@@ -35,18 +35,18 @@ BY_THREAD = {"workingMemory": {"enabled": True, "scope": "thread"}}
 OFF = {"workingMemory": {"enabled": False}}
 
 
-def test_memory__needs_an_agent_that_exists(memory_settings: Callable[..., None]) -> None:
+def test_memory__requires_configured_agent(memory_settings: Callable[..., None]) -> None:
     memory_settings(AGENTS={"known": {"lastMessages": 3}, "none": None})
     assert Memory("known").options.last_messages == 3
     assert Memory("known", options={"lastMessages": 5}).options.last_messages == 5
     assert Memory().options.last_messages == 10
     with pytest.raises(AgentNotFound):
-        Memory("nobody")
+        Memory("unknown")
     with pytest.raises(MemoryNotConfigured):
         Memory("none")
 
 
-def test_memory__a_whole_life_of_a_thread() -> None:
+def test_memory__life_of_a_thread() -> None:
     memory = Memory(options={"lastMessages": 2})
     thread = memory.create_thread("r", thread_id="t", title="Trip", metadata={"a": 1})
     saved = memory.save_messages(some_messages(thread, 5))
@@ -65,7 +65,7 @@ def test_memory__a_whole_life_of_a_thread() -> None:
     assert memory.delete_thread("t") is True and memory.delete_thread("t") is False
 
 
-def test_get_thread_by_id__is_none_where_get_thread_raises() -> None:
+def test_get_thread_by_id__returns_none_if_get_thread_raises() -> None:
     thread, memory = make_thread("r"), Memory()
     assert memory.get_thread_by_id(thread.id, resource_id="r") == thread
     assert memory.get_thread_by_id(thread.id, resource_id="s") is None
@@ -76,7 +76,7 @@ def test_get_thread_by_id__is_none_where_get_thread_raises() -> None:
         memory.get_thread("nobody")
 
 
-def test_list_messages__over_several_threads() -> None:
+def test_list_messages__reads_several_threads() -> None:
     memory = Memory()
     for at, name in enumerate("abc"):
         thread = make_thread("s" if name == "c" else "r", name)
@@ -97,7 +97,7 @@ def test_persist_messages__keeps_working_memory_tags() -> None:
     assert Message.objects.get().text == tagged
 
 
-def test_save_messages__answers_only_what_was_stored() -> None:
+def test_save_messages__returns_only_stored_messages() -> None:
     thread = make_thread()
     batch = [a_message(thread, role="system"), a_message(thread, "kept")]
     saved = Memory().save_messages(batch)
@@ -105,7 +105,7 @@ def test_save_messages__answers_only_what_was_stored() -> None:
 
 
 @pytest.mark.parametrize("options", [BY_RESOURCE, BY_THREAD, OFF])
-def test_create_thread__working_memory_given_with_it(options: dict[str, Any]) -> None:
+def test_create_thread__stores_working_memory_of_metadata(options: dict[str, Any]) -> None:
     memory = Memory(options=options)
     memory.create_thread("r", thread_id="t", metadata={"workingMemory": "given", "k": 1})
     assert working_memory.find_for_thread("t") == "given"
@@ -113,14 +113,14 @@ def test_create_thread__working_memory_given_with_it(options: dict[str, Any]) ->
     assert working_memory.find_for_resource("r") == shared
 
 
-def test_create_thread__one_that_exists_changes_nothing_at_all() -> None:
+def test_create_thread__existing_thread_stays_unchanged() -> None:
     memory = Memory(options=BY_RESOURCE)
     memory.create_thread("r", thread_id="t", metadata={"workingMemory": "first"})
     memory.create_thread("r", thread_id="t", metadata={"workingMemory": "second"})
     assert set(WorkingMemory.objects.values_list("content", flat=True)) == {"first"}
 
 
-def test_clone_thread__and_its_lineage() -> None:
+def test_clone_thread__clone_knows_its_source() -> None:
     memory = Memory(options=BY_THREAD)
     source = memory.create_thread("r", title="Trip", metadata={"workingMemory": "x"})
     save(some_messages(source, 3))
@@ -142,7 +142,7 @@ def test_clone_thread__and_its_lineage() -> None:
     ]
 
 
-def test_working_memory__off_and_without_a_place() -> None:
+def test_working_memory__disabled_or_without_owner() -> None:
     thread, off = make_thread("r"), Memory(options=OFF)
     assert off.get_working_memory(thread.id) is None
     assert off.get_working_memory_template() is None
@@ -155,7 +155,7 @@ def test_working_memory__off_and_without_a_place() -> None:
     assert Memory(options=BY_THREAD).get_working_memory("no\x00body") is None
 
 
-def test_observational_memory__only_where_it_is_on() -> None:
+def test_observational_memory__requires_the_feature() -> None:
     thread = make_thread("r")
     record = make_record(thread)
     on, off = Memory(options={"observationalMemory": True}), Memory(options={})
@@ -165,14 +165,14 @@ def test_observational_memory__only_where_it_is_on() -> None:
     assert on.wait_for_buffering(**about) == record
     config = on.update_observational_memory_config({"a": 1}, **about).config
     assert config == {"_overrides": {"a": 1}}
-    for verb in ("get_observational_record", "list_observational_history", "wait_for_buffering"):
+    for name in ("get_observational_record", "list_observational_history", "wait_for_buffering"):
         with pytest.raises(FeatureDisabled):
-            getattr(off, verb)(**about)
+            getattr(off, name)(**about)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_async__twins_do_the_same() -> None:
-    async def talk() -> list[str]:
+    async def use_twins() -> list[str]:
         memory = Memory(options={"lastMessages": 2})
         thread = await memory.acreate_thread("r")
         await memory.asave_messages(some_messages(thread, 3))
@@ -185,18 +185,18 @@ def test_async__twins_do_the_same() -> None:
         await sync_to_async(connections.close_all)()
         return [message.id for message in recalled.messages]
 
-    assert asyncio.run(talk()) == ["m1", "m2"]
+    assert asyncio.run(use_twins()) == ["m1", "m2"]
 
 
-def test_async__every_verb_that_reads_or_writes_has_a_twin() -> None:
+def test_async__every_method_with_queries_has_a_twin() -> None:
     plain = {
         "update_thread_resource_id",
         "is_clone",
         "get_clone_metadata",
         "get_working_memory_template",
     }
-    verbs = {name for name, verb in inspect.getmembers(Memory, inspect.isfunction)}
-    verbs = {name for name in verbs if not name.startswith(("_", "a"))} - plain
-    twins = {name[1:] for name in dir(Memory) if name.startswith("a") and name[1:] in verbs}
-    assert verbs - twins <= {"working_memory_tool", "start_export"}
+    methods = {name for name, method in inspect.getmembers(Memory, inspect.isfunction)}
+    methods = {name for name in methods if not name.startswith(("_", "a"))} - plain
+    twins = {name[1:] for name in dir(Memory) if name.startswith("a") and name[1:] in methods}
+    assert methods - twins <= {"working_memory_tool", "start_export"}
     assert {"save_messages", "recall", "search", "delete_thread"} <= twins
