@@ -23,7 +23,8 @@ from mastra_memory import conf
 from mastra_memory.admin import params
 from mastra_memory.admin.access import get_mask
 from mastra_memory.admin.markdown import escape_bidi_overrides
-from mastra_memory.db import json_text, routing, statement_timeout
+from mastra_memory.db import json_text, locking, routing, statement_timeout
+from mastra_memory.exceptions import ConcurrentUpdate
 
 View = Callable[..., HttpResponseBase]
 
@@ -50,7 +51,11 @@ def build_content_security_policy() -> str:
 def _call_with_timeout(
     view: View, request: HttpRequest, *args: Any, **kwargs: Any
 ) -> HttpResponseBase:
-    """Call the view and render its response, with a limit on each SQL statement."""
+    """Call the view and render its response, with a limit on each SQL statement.
+
+    A statement that takes too long, or a conflict with other transactions that retries did not
+    solve, is answered with a page that explains it.
+    """
     seconds = conf.app_settings().STATEMENT_TIMEOUT_ADMIN
     try:
         with statement_timeout.limit_statements(seconds):
@@ -58,13 +63,17 @@ def _call_with_timeout(
             if isinstance(response, SimpleTemplateResponse):
                 response.render()  # Templates may read from the database as well.
             return response
-    except OperationalError as error:
-        if not statement_timeout.is_statement_timeout(error):
+    except (OperationalError, ConcurrentUpdate) as error:
+        if statement_timeout.is_statement_timeout(error):
+            template, status = "too_slow", 503
+        elif locking.is_conflict(error):
+            template, status = "conflict", 409
+        else:
             raise
     if routing.get_connection().in_atomic_block:
         transaction.set_rollback(True, using=routing.get_alias())
     # The page reads nothing from the database: the transaction may be aborted.
-    return HttpResponse(render_to_string("admin/mastra_memory/too_slow.html"), status=503)
+    return HttpResponse(render_to_string(f"admin/mastra_memory/{template}.html"), status=status)
 
 
 def secure_view(view: View) -> View:

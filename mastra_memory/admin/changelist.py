@@ -10,7 +10,6 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db.models import F, Func, QuerySet, Value
 from django.db.models.functions import Left
-from django.db.models.query import ModelIterable
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html_join
@@ -19,6 +18,7 @@ from django.utils.safestring import SafeString
 from mastra_memory.admin import access
 from mastra_memory.admin.markdown import escape_bidi_overrides, render_highlights
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
+from mastra_memory.db import json_text
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
 from mastra_memory.review import thread_search
@@ -90,6 +90,15 @@ class ThreadChangeList(TruncatedChangeList):
 
     found: thread_search.ThreadMatches | None = None
 
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
+        """Apply the filters, then the search, whose matching messages `get_results` shows."""
+        query, self.query = json_text.clean_text(self.query), ""
+        threads = super().get_queryset(request, exclude_parameters)
+        self.query = query
+        if query.strip():
+            threads, self.found = search_threads(request, threads, query)
+        return threads
+
     def get_results(self, request: HttpRequest) -> None:
         """Read one page, then previews, tags and passages with one statement each."""
         super().get_results(request)
@@ -100,16 +109,15 @@ class ThreadChangeList(TruncatedChangeList):
         )
         threads = list(self.result_list)
         mask = access.get_mask(request.user)
-        glances = thread_search.load_previews([thread.pk for thread in threads], mask)
-        self.found = getattr(request, "found_threads", None)
+        previews = thread_search.load_previews([thread.pk for thread in threads], mask)
         passages = self._passages([thread.pk for thread in threads], mask)
         for thread in threads:
-            glance = glances[thread.pk]
+            preview = previews[thread.pk]
             hit = (self.found.messages.get(thread.pk) if self.found else None) or ""
             thread.row = ThreadRow(
-                messages=_format_count(glance.messages),
-                role=glance.role,
-                preview=glance.preview,
+                messages=_format_count(preview.messages),
+                role=preview.role,
+                preview=preview.preview,
                 passage=passages.get(hit, ""),
                 passage_id=hit,
             )
@@ -135,11 +143,13 @@ def _format_count(count: int) -> str:
     return f"{count}+" if count >= thread_search.MAX_COUNTED_MESSAGES else str(count)
 
 
-def search_threads(request: HttpRequest, threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
-    """The threads found; the hits stay with the request for the page to show."""
+def search_threads(
+    request: HttpRequest, threads: QuerySet[Thread], words: str
+) -> tuple[QuerySet[Thread], thread_search.ThreadMatches | None]:
+    """Return the matching threads and, unless the search failed, the matching messages."""
     by_meaning = request.GET.get("by") == "meaning"
     if access.refuse_masked_search(request, words):
-        return threads.none()
+        return threads.none(), None
     try:
         if by_meaning:
             found = thread_search.find_threads_by_meaning(threads, words)
@@ -149,32 +159,29 @@ def search_threads(request: HttpRequest, threads: QuerySet[Thread], words: str) 
             )
     except MastraMemoryError as error:
         messages.error(request, str(error))
-        return threads.none()
-    request.found_threads = found  # type: ignore[attr-defined]
+        return threads.none(), None
     threads = threads.filter(pk__in=list(found.messages))
-    if not by_meaning or "o" in request.GET:
-        return threads
-    nearest = Func(Value(list(found.messages)), F("pk"), function="array_position")
-    return threads.order_by(nearest)
+    if by_meaning and "o" not in request.GET:
+        nearest = Func(Value(list(found.messages)), F("pk"), function="array_position")
+        threads = threads.order_by(nearest)
+    return threads, found
 
 
 def mask_titles(request: HttpRequest, threads: QuerySet[Thread]) -> QuerySet[Thread]:
-    """The same threads, their titles as this reader may see them: Django's autocompletion shows
-    every row as it calls itself.
+    """Return the same threads with titles masked for the user, for Django's autocompletion.
+
+    It shows each thread as `str(thread)`, which contains the title.
     """
     mask = access.get_mask(request.user)
 
-    class Masked(ModelIterable):
+    class MaskedThreads(QuerySet[Thread]):
         def __iter__(self) -> Iterator[Thread]:
             for thread in super().__iter__():
-                thread.title = escape_bidi_overrides(
-                    mask_beginning(thread.title, mask, TITLE_CHARACTERS)
-                )
+                beginning = mask_beginning(thread.title, mask, TITLE_CHARACTERS)
+                thread.title = escape_bidi_overrides(beginning)
                 yield thread
 
-    threads = threads.all()
-    threads._iterable_class = Masked
-    return threads
+    return MaskedThreads(model=Thread, query=threads.query, using=threads.db)
 
 
 def render_tag_links(names: list[str]) -> SafeString:

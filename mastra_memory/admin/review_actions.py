@@ -1,6 +1,7 @@
 """Handlers of the forms of the conversation page, and the permission that each requires."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -19,7 +20,17 @@ from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.models import Message, Review, Thread
 from mastra_memory.review import conversation_pages, notes, reviews, scores, tags
 
-ReviewAction = Callable[[HttpRequest, Thread], str]
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """What copying a conversation returns: the message to show, and the copy to open."""
+
+    message: str
+    thread_id: str
+
+
+ReviewAction = Callable[[HttpRequest, Thread], str | CopyResult]
+"""Runs an action and returns the message to show; empty for none."""
 
 
 def update_review(request: HttpRequest, thread: Thread) -> str:
@@ -150,8 +161,8 @@ def undo_last_change(request: HttpRequest, thread: Thread) -> str:
     return _("The last edit was undone.") if change else _("There is nothing to undo.")
 
 
-def clone_thread(request: HttpRequest, thread: Thread) -> str:
-    """A copy, whole or up to a message; the page of the copy opens."""
+def clone_thread(request: HttpRequest, thread: Thread) -> CopyResult:
+    """Copy the thread, or its messages up to one of them."""
     up_to = request.POST.get("message")
     message: Message | None = None
     if up_to:
@@ -159,8 +170,7 @@ def clone_thread(request: HttpRequest, thread: Thread) -> str:
         if message is None:
             raise InvalidInput(_("The message is not part of this conversation any more."))
     copy_id = edits.clone_thread(thread, by=request.user, up_to=message)
-    request.go_to_thread = copy_id  # type: ignore[attr-defined]
-    return _("Conversation copied. You are viewing the copy.")
+    return CopyResult(_("Conversation copied. You are viewing the copy."), copy_id)
 
 
 ACTIONS: dict[str, tuple[str, ReviewAction]] = {
@@ -178,9 +188,13 @@ ACTIONS: dict[str, tuple[str, ReviewAction]] = {
 }
 
 
-def run_action(request: HttpRequest, thread: Thread, verb: str) -> str:
-    """Do it; what to tell the person, if anything. Raises `PermissionDenied` without the right."""
-    right, deed = ACTIONS[verb]
+def run_action(request: HttpRequest, thread: Thread, verb: str) -> str | CopyResult:
+    """Run an action and return its result.
+
+    Raises:
+        PermissionDenied: The user does not have the permission that the action requires.
+    """
+    right, action = ACTIONS[verb]
     if not request.user.has_perm(f"mastra_memory.{right}"):
         raise PermissionDenied
-    return deed(request, thread)
+    return action(request, thread)

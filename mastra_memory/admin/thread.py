@@ -83,7 +83,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         """Search through the word index, never with LIKE."""
         search_term = json_text.clean_text(search_term)
         if search_term.strip():
-            queryset = changelist.search_threads(request, queryset, search_term)
+            queryset, _found = changelist.search_threads(request, queryset, search_term)
         if request.resolver_match and request.resolver_match.url_name == "autocomplete":
             queryset = changelist.mask_titles(request, queryset)
         return queryset, False

@@ -147,17 +147,17 @@ class ThreadPages(MemoryAdmin):
         if verb not in review_actions.ACTIONS or request.method != "POST":
             raise Http404
         try:
-            text = review_actions.run_action(request, thread, verb)
+            result = review_actions.run_action(request, thread, verb)
         except MastraMemoryError as error:
             messages.error(request, str(error))
         else:
-            if text:
-                messages.success(request, text)
+            if isinstance(result, review_actions.CopyResult):
+                messages.success(request, result.message)
+                return HttpResponseRedirect(conversation.conversation_url(result.thread_id))
+            if result:
+                messages.success(request, result)
             if request.POST.get("then") == "next":
                 return _redirect_whole_page(request, self._to_next(request, thread.pk))
-        target = getattr(request, "go_to_thread", None)
-        if target:
-            return HttpResponseRedirect(conversation.conversation_url(target))
         return HttpResponseRedirect(
             conversation.conversation_url(thread.pk, at=request.POST.get("at", ""))
         )

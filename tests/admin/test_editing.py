@@ -7,7 +7,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
+from mastra_memory.admin import edits
 from mastra_memory.embedding import indexing
+from mastra_memory.exceptions import ConcurrentUpdate
 from mastra_memory.memory import Memory
 from mastra_memory.models import (
     Message,
@@ -246,3 +248,14 @@ def test_memory__is_previewed_before_it_is_saved(admin: Client, reviewer: Client
         assert "- likes tea + likes **coffee**" in text_of(page)
         assert reviewer.post(address, fields).status_code == 403
     assert WorkingMemory.objects.get().content == "likes tea"
+
+
+def test_edit__that_conflicts_shows_a_page(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = make_thread()
+
+    def conflict(*args: object, **kwargs: object) -> None:
+        raise ConcurrentUpdate
+
+    monkeypatch.setattr(edits, "change_title", conflict)
+    page = admin.post(f"{LIST}{thread.id}/edit/title/", {"text": "x", "was": "y"})
+    assert page.status_code == 409 and "The change was not saved" in text_of(page)
