@@ -1,4 +1,4 @@
-"""ChatGPT exports: paths, branches, tools, and what is no part of a conversation."""
+"""Tests of importing ChatGPT exports."""
 
 import zipfile
 from pathlib import Path
@@ -26,8 +26,8 @@ Json = dict[str, Any]
 def node(parent: str | None, role: str = "user", text: Any = "", **message: Any) -> Json:
     content = text if isinstance(text, dict) else {"content_type": "text", "parts": [text]}
     name = {"name": message.pop("tool")} if "tool" in message else {}
-    whole = {"author": {"role": role, **name}, "content": content, **message}
-    return {"parent": parent, "message": whole}
+    full_message = {"author": {"role": role, **name}, "content": content, **message}
+    return {"parent": parent, "message": full_message}
 
 
 def conversation(current: str | None = None, **nodes: Json) -> Json:
@@ -57,7 +57,7 @@ EDITED = conversation(
 )
 
 
-def test_read__the_current_path_becomes_the_thread(tmp_path: Path) -> None:
+def test_read__current_path_becomes_a_thread(tmp_path: Path) -> None:
     import_path(write_json(tmp_path / "conversations.json", [TALK]))
     thread = get_only_thread()
     assert list_texts(thread) == [("user", "Hello"), ("assistant", "Hi")]
@@ -69,7 +69,7 @@ def test_read__the_current_path_becomes_the_thread(tmp_path: Path) -> None:
     assert second.content["metadata"] == {"importId": "a1", "model": "gpt-4o"}
 
 
-def test_read__an_edited_branch_becomes_a_clone(tmp_path: Path) -> None:
+def test_read__edited_branch_becomes_a_clone(tmp_path: Path) -> None:
     report = import_path(write_json(tmp_path / "conversations.json", [EDITED]))
     main = Thread.objects.get(clone_source_id=None)
     branch = Thread.objects.get(clone_source_id=main.pk)
@@ -86,8 +86,8 @@ def test_read__an_edited_branch_becomes_a_clone(tmp_path: Path) -> None:
     assert [thread.id for thread in Memory().list_clones(main.pk)] == [branch.pk]
 
 
-def test_read__branches_of_branches_and_other_answers(tmp_path: Path) -> None:
-    talk = conversation(
+def test_read__nested_branches_and_regenerated_answers(tmp_path: Path) -> None:
+    record = conversation(
         "a1",
         u1=node("root", "user", "1"),
         a1=node("u1", "assistant", "2"),
@@ -95,7 +95,7 @@ def test_read__branches_of_branches_and_other_answers(tmp_path: Path) -> None:
         u2x=node("a1x", "user", "3x"),
         u2y=node("a1x", "user", "3y"),
     )
-    report = import_path(write_json(tmp_path / "conversations.json", [talk]))
+    report = import_path(write_json(tmp_path / "conversations.json", [record]))
     paths = sorted([text for _, text in list_texts(thread)] for thread in Thread.objects.all())
     assert paths == [["1", "2"], ["1", "2x", "3x"], ["1", "2x", "3y"]]
     assert count_outcomes(report, "messages") == {"stored": 5}
@@ -106,7 +106,7 @@ def grown(current: str, **nodes: Json) -> Json:
     return {**EDITED, "current_node": current, "mapping": {**EDITED["mapping"], **nodes}}
 
 
-def test_read__again_after_both_paths_grew_adds_what_is_new(tmp_path: Path) -> None:
+def test_read__second_import_adds_messages_to_both_paths(tmp_path: Path) -> None:
     import_path(write_json(tmp_path / "conversations.json", [EDITED]))
     later = grown("u3b", u3a=node("a2a", "user", "Why?"), u3b=node("a2b", "user", "Good."))
     report = import_path(write_json(tmp_path / "conversations.json", [later]))
@@ -115,8 +115,8 @@ def test_read__again_after_both_paths_grew_adds_what_is_new(tmp_path: Path) -> N
     assert sorted(len(list_texts(thread)) for thread in Thread.objects.all()) == [5, 5]
 
 
-def test_read__again_after_an_edit_mixes_nothing(tmp_path: Path) -> None:
-    """The path that was current stays a thread of its own beside the new one."""
+def test_read__second_import_after_an_edit_keeps_both_paths(tmp_path: Path) -> None:
+    """The path that was current before stays a thread of its own."""
     import_path(write_json(tmp_path / "conversations.json", [EDITED]))
     later = grown("a2c", u2c=node("a1", "user", "Milk?"), a2c=node("u2c", "assistant", "Yes."))
     report = import_path(write_json(tmp_path / "conversations.json", [later]))
@@ -129,16 +129,16 @@ def test_read__again_after_an_edit_mixes_nothing(tmp_path: Path) -> None:
     ]
 
 
-def test_read__a_tool_result_joins_its_call(tmp_path: Path) -> None:
+def test_read__tool_result_joins_its_call(tmp_path: Path) -> None:
     code = {"content_type": "code", "language": "python", "text": "print(1)"}
     output = {"content_type": "execution_output", "text": "1"}
-    talk = conversation(
+    record = conversation(
         u1=node("root", "user", "Run"),
         c1=node("u1", "assistant", code, recipient="python"),
         t1=node("c1", "tool", output, tool="python"),
         a1=node("t1", "assistant", "Done", recipient="all"),
     )
-    report = import_path(write_json(tmp_path / "conversations.json", [talk]))
+    report = import_path(write_json(tmp_path / "conversations.json", [record]))
     assert list_contents(get_only_thread())[1]["parts"] == [
         {
             "type": "tool-invocation",
@@ -154,16 +154,16 @@ def test_read__a_tool_result_joins_its_call(tmp_path: Path) -> None:
     assert count_outcomes(report, "messages") == {"stored": 3, "joined": 1}
 
 
-def test_read__pictures_of_a_tool_and_several_results(tmp_path: Path) -> None:
+def test_read__tool_call_with_images_and_several_results(tmp_path: Path) -> None:
     prompt = '{"prompt": "a cat", "n": 1}'
     image = {"content_type": "image_asset_pointer", "asset_pointer": "sediment://file-1"}
-    talk = conversation(
+    record = conversation(
         c1=node("root", "assistant", prompt, recipient="dalle.text2im"),
         t1=node("c1", "tool", {"content_type": "multimodal_text", "parts": [image, "made"]},
                 tool="dalle"),
         t2=node("t1", "tool", "also", tool="dalle"),
     )  # fmt: skip
-    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    import_path(write_json(tmp_path / "conversations.json", [record]))
     (content,) = list_contents(get_only_thread())
     call, picture = content["parts"]
     assert call["toolInvocation"]["args"] == {"prompt": "a cat", "n": 1}
@@ -171,10 +171,10 @@ def test_read__pictures_of_a_tool_and_several_results(tmp_path: Path) -> None:
     assert picture == {"type": "image", "image": "sediment://file-1"}
 
 
-def test_read__what_is_no_part_of_the_conversation_is_skipped(tmp_path: Path) -> None:
+def test_read__skips_instructions_and_hidden_messages(tmp_path: Path) -> None:
     hidden = {"is_visually_hidden_from_conversation": True}
     profile = {"content_type": "user_editable_context", "user_profile": "x"}
-    talk = conversation(
+    record = conversation(
         s1=node("root", "system", "Obey"),
         p1=node("s1", "user", profile),
         h1=node("p1", "user", "hidden", metadata=hidden),
@@ -182,25 +182,25 @@ def test_read__what_is_no_part_of_the_conversation_is_skipped(tmp_path: Path) ->
         m1=node("e1", "martian", "Zork"),
         u1=node("m1", "user", "Hello"),
     )
-    report = import_path(write_json(tmp_path / "conversations.json", [talk]))
+    report = import_path(write_json(tmp_path / "conversations.json", [record]))
     assert list_texts() == [("user", "Hello")]
     assert count_outcomes(report, "messages") == {"stored": 1, "skipped": 4, "refused": 1}
 
 
-def test_read__the_kinds_of_content(tmp_path: Path) -> None:
+def test_read__converts_each_kind_of_content(tmp_path: Path) -> None:
     thoughts = {"content_type": "thoughts", "thoughts": [{"summary": "Plan", "content": "Tea."}]}
-    quote = {"content_type": "tether_quote", "url": "https://e.com", "title": "E", "text": "said"}
+    quote = {"content_type": "tether_quote", "url": "https://e.com", "title": "E", "text": "quoted"}
     image = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://1", "width": 8}
     speech = {"content_type": "audio_transcription", "text": "spoken"}
     new = {"content_type": "hologram", "x": 1}
-    talk = conversation(
+    record = conversation(
         r1=node("root", "assistant", thoughts),
         q1=node("r1", "assistant", quote),
         i1=node("q1", "user", {"content_type": "multimodal_text", "parts": [image, speech, new]}),
         n1=node("i1", "assistant", new),
         c1=node("n1", "assistant", {"content_type": "code", "language": "sql", "text": "SELECT 1"}),
     )
-    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    import_path(write_json(tmp_path / "conversations.json", [record]))
     reasoning, quoted, shown, unknown, code = (c["parts"] for c in list_contents(get_only_thread()))
     assert reasoning[0]["reasoning"] == "Plan\nTea."
     assert [part["type"] for part in quoted] == ["source", "text"]
@@ -213,14 +213,14 @@ def test_read__the_kinds_of_content(tmp_path: Path) -> None:
     assert code == [{"type": "text", "text": "```sql\nSELECT 1\n```"}]
 
 
-def test_read__times_that_run_backwards_do_not_turn_the_order(tmp_path: Path) -> None:
-    talk = conversation(
+def test_read__decreasing_times_do_not_change_the_order(tmp_path: Path) -> None:
+    record = conversation(
         u1=node("root", "user", "1", create_time=1700000100),
         a1=node("u1", "assistant", "2", create_time=1700000050),
         u2=node("a1", "user", "3", create_time=None),
         a2=node("u2", "assistant", "4", create_time=1e300),
     )
-    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    import_path(write_json(tmp_path / "conversations.json", [record]))
     assert [text for _, text in list_texts()] == ["1", "2", "3", "4"]
 
 
@@ -233,27 +233,27 @@ def test_read__times_that_run_backwards_do_not_turn_the_order(tmp_path: Path) ->
         {"title": "none"},
     ],
 )
-def test_read__a_tree_that_is_none_is_refused(tmp_path: Path, broken: Json) -> None:
+def test_read__invalid_tree_is_refused(tmp_path: Path, broken: Json) -> None:
     report = import_path(write_json(tmp_path / "conversations.json", [TALK, broken]))
     assert count_outcomes(report, "threads") == {"stored": 1, "refused": 1}
 
 
-def test_read__nodes_of_odd_shapes_hurt_nobody(tmp_path: Path) -> None:
-    talk = conversation(
+def test_read__malformed_nodes_do_not_affect_others(tmp_path: Path) -> None:
+    record = conversation(
         "a1", x=5, y={"parent": ["x"], "message": {"author": "me", "content": "text"}},  # type: ignore[arg-type]
         u1=node("missing", "user", "Hello"), a1=node("u1", "assistant", {"parts": {"a": 1}}),
     )  # fmt: skip
-    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    import_path(write_json(tmp_path / "conversations.json", [record]))
     assert ("user", "Hello") in list_texts()
 
 
-def test_read__a_very_deep_tree(tmp_path: Path) -> None:
+def test_read__very_deep_tree(tmp_path: Path) -> None:
     nodes: Any = {f"n{i}": node(f"n{i - 1}" if i else None, "user", str(i)) for i in range(5000)}
     report = import_path(write_json(tmp_path / "conversations.json", [conversation(**nodes)]))
     assert count_outcomes(report, "messages") == {"stored": 5000}
 
 
-def test_read__an_export_in_several_files_of_an_archive(tmp_path: Path) -> None:
+def test_read__archive_with_several_conversation_files(tmp_path: Path) -> None:
     import json
 
     second = {**TALK, "conversation_id": "conv-2"}

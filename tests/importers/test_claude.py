@@ -1,4 +1,4 @@
-"""Claude exports: conversations, branches, blocks, memories."""
+"""Tests of importing Claude exports."""
 
 import json
 import zipfile
@@ -31,14 +31,14 @@ def message(name: str, sender: str, text: str = "", **more: Any) -> Json:
 
 
 def conversation(*messages: Any, **more: Any) -> Json:
-    facts = {
+    defaults = {
         "uuid": "conv-1",
         "name": "A talk",
         "created_at": "2024-05-01T10:00:00.123456Z",
         "updated_at": "2024-05-02T10:00:00Z",
         "account": {"uuid": "acct"},
     }
-    return {**facts, "chat_messages": list(messages), **more}
+    return {**defaults, "chat_messages": list(messages), **more}
 
 
 TALK = conversation(
@@ -47,7 +47,7 @@ TALK = conversation(
 )
 
 
-def test_read__a_conversation_becomes_a_thread(tmp_path: Path) -> None:
+def test_read__conversation_becomes_a_thread(tmp_path: Path) -> None:
     import_path(write_json(tmp_path / "conversations.json", [TALK]), ResourceMapping(prefix="c-"))
     thread = get_only_thread()
     assert list_texts(thread) == [("user", "Hello"), ("assistant", "Hi")]
@@ -56,14 +56,14 @@ def test_read__a_conversation_becomes_a_thread(tmp_path: Path) -> None:
     assert list_contents(thread)[0]["metadata"] == {"importId": "m1"}
 
 
-def test_read__an_edited_message_makes_a_branch(tmp_path: Path) -> None:
-    talk = conversation(
+def test_read__edited_message_makes_a_branch(tmp_path: Path) -> None:
+    record = conversation(
         message("u1", "human", "Tea?", parent_message_uuid=ROOT),
         message("a1", "assistant", "Green.", parent_message_uuid="u1"),
         message("u2", "human", "Coffee?", parent_message_uuid="a1", created_at="2024-05-01"),
         message("u3", "human", "Juice?", parent_message_uuid="a1", created_at="2024-05-02"),
     )
-    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    import_path(write_json(tmp_path / "conversations.json", [record]))
     main = Thread.objects.get(clone_source_id=None)
     (branch,) = Memory().list_clones(main.pk)
     assert [text for _, text in list_texts(main)] == ["Tea?", "Green.", "Juice?"]
@@ -71,18 +71,18 @@ def test_read__an_edited_message_makes_a_branch(tmp_path: Path) -> None:
     assert texts == ["Tea?", "Green.", "Coffee?"]
 
 
-def test_read__the_current_leaf_of_the_export_wins(tmp_path: Path) -> None:
-    talk = conversation(
+def test_read__current_leaf_selects_the_main_path(tmp_path: Path) -> None:
+    record = conversation(
         message("u1", "human", "Old", parent_message_uuid=ROOT, created_at="2024-05-01"),
         message("u2", "human", "New", parent_message_uuid=ROOT, created_at="2024-05-02"),
         current_leaf_message_uuid="u1",
     )
-    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    import_path(write_json(tmp_path / "conversations.json", [record]))
     main = Thread.objects.get(clone_source_id=None)
     assert list_texts(main) == [("user", "Old")]
 
 
-def test_read__the_blocks_of_a_message(tmp_path: Path) -> None:
+def test_read__converts_each_kind_of_block(tmp_path: Path) -> None:
     blocks = [
         {"type": "thinking", "thinking": "Hm."},
         {"type": "tool_use", "id": "t1", "name": "search", "input": {"q": "tea"}},
@@ -94,8 +94,8 @@ def test_read__the_blocks_of_a_message(tmp_path: Path) -> None:
         {"type": "text", "text": "Sorry."},
         {"type": "hologram", "x": 1},
     ]  # fmt: skip
-    talk = conversation({"uuid": "m1", "sender": "assistant", "content": blocks})
-    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    record = conversation({"uuid": "m1", "sender": "assistant", "content": blocks})
+    import_path(write_json(tmp_path / "conversations.json", [record]))
     (content,) = list_contents(get_only_thread())
     thinking, first, second, text, odd = content["parts"]
     assert thinking["reasoning"] == "Hm."
@@ -112,11 +112,11 @@ def test_read__the_blocks_of_a_message(tmp_path: Path) -> None:
     assert odd == {"type": "data-claude-hologram", "data": {"type": "hologram", "x": 1}}
 
 
-def test_read__attached_documents_are_text(tmp_path: Path) -> None:
+def test_read__attached_documents_become_text(tmp_path: Path) -> None:
     attachment = {"file_name": "a.txt", "file_type": "txt", "extracted_content": "Pasted"}
     files = [{"file_name": "b.png"}, {"file_uuid": "nameless"}]
-    talk = conversation(message("m1", "human", attachments=[attachment], files=files))
-    import_path(write_json(tmp_path / "conversations.json", [talk]))
+    record = conversation(message("m1", "human", attachments=[attachment], files=files))
+    import_path(write_json(tmp_path / "conversations.json", [record]))
     (content,) = list_contents(get_only_thread())
     named = {"filename": "a.txt", "mimeType": "txt"}
     assert content["parts"] == [{"type": "text", "text": "Pasted", "metadata": named}]
@@ -124,7 +124,7 @@ def test_read__attached_documents_are_text(tmp_path: Path) -> None:
     assert list_texts() == [("user", "Pasted")]
 
 
-def test_read__silence_and_strangers(tmp_path: Path) -> None:
+def test_read__empty_messages_and_unknown_senders_are_omitted(tmp_path: Path) -> None:
     messages = [
         message("m1", "human"),
         message("m2", "martian", "Zork"),
@@ -135,12 +135,12 @@ def test_read__silence_and_strangers(tmp_path: Path) -> None:
     assert count_outcomes(report, "messages") == {"stored": 1, "skipped": 1, "refused": 2}
 
 
-def test_read__an_empty_conversation_is_an_empty_thread(tmp_path: Path) -> None:
+def test_read__empty_conversation_is_an_empty_thread(tmp_path: Path) -> None:
     report = import_path(write_json(tmp_path / "conversations.json", [conversation()]))
     assert count_outcomes(report, "threads") == {"stored": 1}
 
 
-def test_read__an_archive_with_memories_and_projects(tmp_path: Path) -> None:
+def test_read__archive_with_memories_and_projects(tmp_path: Path) -> None:
     memory = {
         "account_uuid": "acct",
         "conversations_memory": "Likes tea.",
@@ -152,15 +152,15 @@ def test_read__an_archive_with_memories_and_projects(tmp_path: Path) -> None:
         archive.writestr("projects.json", json.dumps([{"uuid": "p1", "name": "Garden"}]))
         archive.writestr("users.json", json.dumps([{"uuid": "acct", "full_name": "Ann"}]))
     report = import_path(tmp_path / "export.zip", ResourceMapping(prefix="c-"))
-    kept = WorkingMemory.objects.get()
-    assert (kept.scope, kept.resource_id) == ("resource", "c-acct")
-    assert kept.content == "Likes tea.\n\n## Garden\n\nBuild a shed.\n\n## p2\n\nSecret."
-    assert [revision.source for revision in kept.revisions.all()] == ["import"]
+    stored = WorkingMemory.objects.get()
+    assert (stored.scope, stored.resource_id) == ("resource", "c-acct")
+    assert stored.content == "Likes tea.\n\n## Garden\n\nBuild a shed.\n\n## p2\n\nSecret."
+    assert [revision.source for revision in stored.revisions.all()] == ["import"]
     assert count_outcomes(report, "working memories") == {"stored": 1, "skipped": 1}
     assert count_outcomes(report, "threads") == {"stored": 1}
 
 
-def test_read__memories_do_not_overwrite_what_is_known_here(tmp_path: Path) -> None:
+def test_read__memories_do_not_overwrite_working_memory(tmp_path: Path) -> None:
     Memory(options={"workingMemory": {"enabled": True}}).update_working_memory(
         "any", "Known here", resource_id="alice"
     )
@@ -171,6 +171,9 @@ def test_read__memories_do_not_overwrite_what_is_known_here(tmp_path: Path) -> N
     assert count_outcomes(report, "working memories") == {"already there": 1}
     assert WorkingMemory.objects.get().content == "Known here"
     assert count_outcomes(import_path(folder, update=True), "working memories") == {"updated": 1}
-    kept = WorkingMemory.objects.get()
-    assert (kept.content, kept.version) == ("Known there", 2)
-    assert [r.content for r in kept.revisions.order_by("version")] == ["Known here", "Known there"]
+    stored = WorkingMemory.objects.get()
+    assert (stored.content, stored.version) == ("Known there", 2)
+    assert [r.content for r in stored.revisions.order_by("version")] == [
+        "Known here",
+        "Known there",
+    ]

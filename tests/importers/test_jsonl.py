@@ -1,4 +1,4 @@
-"""Reading our own export, also one that somebody wrote by hand."""
+"""Tests of importing our own export format."""
 
 from pathlib import Path
 from typing import Any
@@ -40,16 +40,16 @@ def a_message(message_id: str = "m1", **more: Any) -> dict[str, Any]:
     }
 
 
-def test_read__lines_written_by_hand(tmp_path: Path) -> None:
+def test_read__minimal_lines(tmp_path: Path) -> None:
     lines = [HEADER, a_thread(title="T", metadata={"k": 1}), a_message(editedAt="2024-05-01")]
     import_path(write_json(tmp_path / "x.jsonl", lines), KEEP)
-    kept, row = Thread.objects.get(), Message.objects.get()
-    assert (kept.title, kept.title_source, kept.metadata) == ("T", "manual", {"k": 1})
+    stored, row = Thread.objects.get(), Message.objects.get()
+    assert (stored.title, stored.title_source, stored.metadata) == ("T", "manual", {"k": 1})
     assert (row.content, row.type) == (CONTENT, "v2")
     assert row.edited_at and row.edited_at.isoformat() == "2024-05-01T00:00:00+00:00"
 
 
-def test_read__a_prefix_for_resources(tmp_path: Path) -> None:
+def test_read__prefix_changes_resource_ids(tmp_path: Path) -> None:
     import_path(
         write_json(tmp_path / "x.jsonl", [a_thread(), a_message()]), ResourceMapping(prefix="old-")
     )
@@ -70,7 +70,7 @@ def test_read__a_prefix_for_resources(tmp_path: Path) -> None:
         ({**HEADER, "version": 2}, "threads", "unsupported version 2 of the export format, not 1"),
     ],
 )
-def test_read__a_broken_line_is_refused_alone(
+def test_read__invalid_line_is_refused_alone(
     tmp_path: Path, line: dict[str, Any], kind: str, reason: str
 ) -> None:
     path = write_json(tmp_path / "x.jsonl", [HEADER, line, a_thread()])
@@ -90,7 +90,7 @@ def test_read__a_broken_line_is_refused_alone(
         ({"resourceId": "r9"}, "its thread does not exist or belongs to another resource"),
     ],
 )
-def test_load__a_message_that_cannot_be_stored_is_refused_alone(
+def test_load__invalid_message_is_refused_alone(
     tmp_path: Path, more: dict[str, Any], reason: str
 ) -> None:
     lines = [a_thread(), a_message(**more), a_message("fine")]
@@ -126,16 +126,14 @@ def a_record(**more: Any) -> dict[str, Any]:
         {"lastObservedAt": "never"},
     ],
 )
-def test_load__observations_that_make_no_sense_are_refused(
-    tmp_path: Path, more: dict[str, Any]
-) -> None:
+def test_load__invalid_observations_are_refused(tmp_path: Path, more: dict[str, Any]) -> None:
     lines = [a_thread(), a_record(**more), a_message()]
     report = import_path(write_json(tmp_path / "x.jsonl", lines), KEEP)
     assert count_outcomes(report, "observations") == {"refused": 1}
     assert count_outcomes(report, "messages") == {"stored": 1}
 
 
-def test_load__two_records_of_one_generation(tmp_path: Path) -> None:
+def test_load__second_record_of_a_generation_is_refused(tmp_path: Path) -> None:
     report = import_path(
         write_json(tmp_path / "x.jsonl", [a_thread(), a_record(), a_record(id="o2")]), KEEP
     )
@@ -145,7 +143,7 @@ def test_load__two_records_of_one_generation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("update", [False, True])
 @pytest.mark.parametrize("thread_id", [None, "t1"])
-def test_load__a_record_of_somebody_else_is_left_to_them(
+def test_load__record_of_another_resource_is_not_changed(
     tmp_path: Path, update: bool, thread_id: str | None
 ) -> None:
     first = a_record(threadId=thread_id, activeObservations="theirs")
@@ -161,7 +159,7 @@ def test_load__a_record_of_somebody_else_is_left_to_them(
     assert record.active_observations == "theirs"
 
 
-def test_load__revisions_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+def test_load__contradictory_revisions_are_refused(tmp_path: Path) -> None:
     revision = {"version": 1, "content": "x", "source": "api", "createdAt": "2024-01-01"}
     memory = {
         "kind": "workingMemory", "resourceId": "r1", "content": "x", **MOMENTS,

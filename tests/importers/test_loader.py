@@ -1,4 +1,4 @@
-"""Storing batches: nothing is doubled, nobody's things change hands, one bad row costs itself."""
+"""Tests of storing batches: duplicates, objects of other resources, and invalid rows."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,34 +28,34 @@ pytestmark = pytest.mark.django_db
 
 
 def a_thread(thread_id: str = "t1", **more: Any) -> ImportedThread:
-    facts: dict[str, Any] = {"resource_id": "alice", "created_at": moment(), "location": "here"}
-    return ImportedThread(id=thread_id, **facts | {"updated_at": moment(9)} | more)
+    defaults: dict[str, Any] = {"resource_id": "alice", "created_at": moment(), "location": "here"}
+    return ImportedThread(id=thread_id, **defaults | {"updated_at": moment(9)} | more)
 
 
 def a_message(message_id: str = "m1", thread_id: str = "t1", **more: Any) -> ImportedMessage:
-    facts: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "resource_id": "alice",
         "role": "user",
         "content": text_content(message_id),
         "created_at": moment(),
         "location": "here",
     }
-    return ImportedMessage(id=message_id, thread_id=thread_id, **facts | more)
+    return ImportedMessage(id=message_id, thread_id=thread_id, **defaults | more)
 
 
 def a_memory(content: str, **more: Any) -> ImportedWorkingMemory:
-    facts: dict[str, Any] = {"resource_id": "alice", "created_at": moment(), "location": "here"}
-    return ImportedWorkingMemory(content=content, updated_at=moment(9), **facts | more)
+    defaults: dict[str, Any] = {"resource_id": "alice", "created_at": moment(), "location": "here"}
+    return ImportedWorkingMemory(content=content, updated_at=moment(9), **defaults | more)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 100])
-def test_load__ties_of_time_keep_the_order_of_the_source(batch: int) -> None:
+def test_load__equal_times_keep_the_order_of_the_source(batch: int) -> None:
     ids = ["z", "b", "y", "a", "x"]
     import_items([a_thread(), *map(a_message, ids)], batch=batch)
     assert [text for _, text in list_texts()] == ids
 
 
-def test_load__what_is_there_stays_as_it_is() -> None:
+def test_load__existing_objects_are_not_changed() -> None:
     import_items([a_thread(title="Old"), a_message()])
     changed = a_message(content=text_content("new"), role="assistant")
     report = import_items([a_thread(title="New", metadata={"k": 1}), changed])
@@ -68,7 +68,7 @@ def test_load__what_is_there_stays_as_it_is() -> None:
     )
 
 
-def test_load__update_takes_over_what_differs_and_counts_only_that() -> None:
+def test_load__update_overwrites_and_counts_what_differs() -> None:
     import_items([a_thread(title="Old"), a_message("m1"), a_message("m2")])
     changed = [
         a_thread(title="New", metadata={"k": 1}),
@@ -84,14 +84,14 @@ def test_load__update_takes_over_what_differs_and_counts_only_that() -> None:
     assert count_outcomes(import_items(changed, update=True), "messages") == {"already there": 2}
 
 
-def test_load__update_leaves_what_was_edited_here() -> None:
-    import_items([a_thread(), a_message(edited_at=moment(5), content=text_content("mended"))])
+def test_load__update_keeps_edited_messages() -> None:
+    import_items([a_thread(), a_message(edited_at=moment(5), content=text_content("corrected"))])
     report = import_items([a_thread(), a_message()], update=True)
-    assert list_texts() == [("user", "mended")]
+    assert list_texts() == [("user", "corrected")]
     assert count_outcomes(report, "messages") == {"already there": 1}
 
 
-def test_load__later_activity_of_the_source_shows() -> None:
+def test_load__raises_updated_at_of_existing_threads() -> None:
     import_items([a_thread(updated_at=moment(100))])
     import_items([a_thread(updated_at=moment(50))])
     assert Thread.objects.get().updated_at == moment(100)
@@ -99,7 +99,7 @@ def test_load__later_activity_of_the_source_shows() -> None:
     assert Thread.objects.get().updated_at == moment(200)
 
 
-def test_load__ids_of_another_resource_are_refused_and_untouched() -> None:
+def test_load__ids_of_another_resource_are_refused() -> None:
     bobs = make_thread("bob", "t1", title="Bob's")
     save(some_messages(bobs, 1))
     report = import_items(
@@ -115,12 +115,12 @@ def test_load__ids_of_another_resource_are_refused_and_untouched() -> None:
     assert count_outcomes(report, "threads") == {"stored": 1, "refused": 1}
     assert count_outcomes(report, "messages") == {"refused": 2}
     assert count_outcomes(report, "working memories") == {"refused": 1}
-    kept = Thread.objects.get(pk="t1")
-    assert (kept.resource_id, kept.title) == ("bob", "Bob's")
+    stored = Thread.objects.get(pk="t1")
+    assert (stored.resource_id, stored.title) == ("bob", "Bob's")
     assert list_texts() == [("user", "Message 0")]
 
 
-def test_load__an_id_that_comes_twice_in_a_batch() -> None:
+def test_load__repeated_id_in_a_batch_is_stored_once() -> None:
     items: list[SourceItem] = [a_thread(title="A"), a_thread(title="B"), a_message(), a_message()]
     report = import_items(items)
     assert Thread.objects.get().title == "A"
@@ -130,7 +130,7 @@ def test_load__an_id_that_comes_twice_in_a_batch() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1, 11, 20])
-def test_load__a_row_that_the_database_refuses_costs_itself_alone(place: int) -> None:
+def test_load__row_refused_by_the_database_does_not_affect_others(place: int) -> None:
     ids = [f"m{n}" for n in range(19)]
     items: list[SourceItem] = [a_thread(), *map(a_message, ids)]
     revision = ImportedRevision(version=2**40, content="x", source="api", created_at=moment())
@@ -143,7 +143,7 @@ def test_load__a_row_that_the_database_refuses_costs_itself_alone(place: int) ->
     assert reason in list(report.format_lines())
 
 
-def test_load__what_copy_refuses_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load__row_refused_by_copy_does_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
     strict = storage_queries.CREATE_MESSAGE_TABLE.replace(
         "role text", "role text CHECK (role <> 'tool')"
     )
@@ -152,7 +152,7 @@ def test_load__what_copy_refuses_is_refused_too(monkeypatch: pytest.MonkeyPatch)
     assert count_outcomes(report, "messages") == {"stored": 1, "refused": 1}
 
 
-def test_load__counts_add_up_with_everything_left_out() -> None:
+def test_load__counts_add_up_with_omitted_records() -> None:
     items: list[SourceItem] = [
         a_thread(),
         a_message(),
@@ -174,7 +174,7 @@ def test_load__counts_add_up_with_everything_left_out() -> None:
     assert "note: 1 something" in list(report.format_lines())
 
 
-def test_load__a_dry_run_says_what_would_be_and_stores_nothing() -> None:
+def test_load__dry_run_counts_and_stores_nothing() -> None:
     import_items([a_thread(), a_message(), a_memory("known")])
     items: list[SourceItem] = [
         a_thread(),
@@ -192,16 +192,16 @@ def test_load__a_dry_run_says_what_would_be_and_stores_nothing() -> None:
 
 def test_load__working_memory_of_a_resource_and_of_a_thread() -> None:
     import_items([a_thread(), a_memory("of alice"), a_memory("of t1", thread_id="t1")])
-    kept = WorkingMemory.objects.order_by("scope")
-    assert [(memory.thread_id, memory.content) for memory in kept] == [
+    stored = WorkingMemory.objects.order_by("scope")
+    assert [(memory.thread_id, memory.content) for memory in stored] == [
         (None, "of alice"),
         ("t1", "of t1"),
     ]
-    assert [memory.version for memory in kept] == [1, 1]
-    assert {memory.updated_at for memory in kept} == {moment(9)}
+    assert [memory.version for memory in stored] == [1, 1]
+    assert {memory.updated_at for memory in stored} == {moment(9)}
 
 
-def test_load__statements_of_a_batch_do_not_grow(statements: Statements) -> None:
+def test_load__number_of_statements_is_constant(statements: Statements) -> None:
     items = [a_thread(), *(a_message(f"m{n}") for n in range(500)), a_memory("x", thread_id="t1")]
     with statements() as few:
         import_items([replace(a_thread("t0")), a_message("m", "t0"), a_memory("y")])
@@ -210,13 +210,13 @@ def test_load__statements_of_a_batch_do_not_grow(statements: Statements) -> None
     assert len(many) == len(few)
 
 
-def test_load__receivers_hear_of_each_batch_after_commit(
+def test_load__sends_messages_saved_after_commit(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
-    heard: list[tuple[list[str], list[str]]] = []
+    received: list[tuple[list[str], list[str]]] = []
 
     def listen(thread_ids: list[str], message_ids: list[str], **rest: Any) -> None:
-        heard.append((thread_ids, message_ids))
+        received.append((thread_ids, message_ids))
 
     signals.messages_saved.connect(listen)
     try:
@@ -225,10 +225,10 @@ def test_load__receivers_hear_of_each_batch_after_commit(
             import_items([a_thread(), a_message("m1")])
     finally:
         signals.messages_saved.disconnect(listen)
-    assert heard == [(["t1"], ["m1", "m2"])]
+    assert received == [(["t1"], ["m1", "m2"])]
 
 
-def test_load__a_source_that_fails_keeps_what_was_stored() -> None:
+def test_load__failing_source_keeps_stored_batches() -> None:
     def breaking() -> Iterator[SourceItem]:
         yield a_thread()
         yield from (a_message(f"m{n}") for n in range(1000))
@@ -245,7 +245,7 @@ def test_load__any_text_can_be_stored(words: str) -> None:
     assert count_outcomes(report, "messages") == count_outcomes(report, "threads") == {"stored": 1}
 
 
-def test_load__json_that_nests_too_deeply_is_refused() -> None:
+def test_load__deeply_nested_json_is_refused() -> None:
     deep: Any = "end"
     for _ in range(1000):
         deep = [deep]

@@ -1,4 +1,4 @@
-"""LoCoMo conversations."""
+"""Tests of importing LoCoMo conversations."""
 
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ TWO_SESSIONS = sample(
 )
 
 
-def test_read__a_thread_for_each_session_with_its_date(tmp_path: Path) -> None:
+def test_read__each_session_becomes_a_thread_with_its_date(tmp_path: Path) -> None:
     import_path(write_json(tmp_path / "conv.json", TWO_SESSIONS), ResourceMapping(prefix="locomo-"))
     first, second = Thread.objects.order_by("created_at")
     assert (first.resource_id, second.resource_id) == ("locomo-conv-1", "locomo-conv-1")
@@ -52,7 +52,7 @@ def test_read__a_thread_for_each_session_with_its_date(tmp_path: Path) -> None:
     }
 
 
-def test_read__names_ids_and_captions_are_kept(tmp_path: Path) -> None:
+def test_read__keeps_names_ids_and_captions(tmp_path: Path) -> None:
     import_path(write_json(tmp_path / "conv.json", TWO_SESSIONS))
     first = Thread.objects.order_by("created_at")[0]
     assert list_contents(first)[1] == {
@@ -70,7 +70,7 @@ def test_read__names_ids_and_captions_are_kept(tmp_path: Path) -> None:
     assert Message.objects.filter(content__metadata__dia_id="D1:1").count() == 1
 
 
-def test_read__again_changes_nothing(tmp_path: Path) -> None:
+def test_read__second_import_changes_nothing(tmp_path: Path) -> None:
     path = write_json(tmp_path / "all.json", [TWO_SESSIONS])
     import_path(path)
     report = import_path(path)
@@ -78,13 +78,13 @@ def test_read__again_changes_nothing(tmp_path: Path) -> None:
     assert count_outcomes(report, "messages") == {"already there": 3}
 
 
-def test_read__third_persons_and_silence_are_refused(tmp_path: Path) -> None:
+def test_read__unknown_speakers_and_missing_texts_are_refused(tmp_path: Path) -> None:
     session = [turn("Zoe", "D1:1", "Hi"), {"speaker": "Ann"}, 5, turn(["Ann"], "x", "y")]  # type: ignore[arg-type]
     report = import_path(write_json(tmp_path / "conv.json", sample(session_1=session)))
     assert count_outcomes(report, "messages") == {"refused": 4}
 
 
-def test_read__an_unreadable_date_is_the_files_and_noted(tmp_path: Path) -> None:
+def test_read__unreadable_date_is_replaced_and_noted(tmp_path: Path) -> None:
     odd = sample(session_1=[turn("Ann", "D1:1", "Hi")], session_1_date_time="yesterday")
     items = read_items(write_json(tmp_path / "conv.json", odd))
     assert [item for item in items if isinstance(item, ImportNote)] == [
@@ -93,7 +93,7 @@ def test_read__an_unreadable_date_is_the_files_and_noted(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("names", [{"speaker_a": "Ann"}, {"speaker_a": "A", "speaker_b": "A"}])
-def test_read__a_sample_without_two_speakers_is_refused(
+def test_read__sample_without_two_speakers_is_refused(
     tmp_path: Path, names: dict[str, str]
 ) -> None:
     path = write_json(tmp_path / "conv.json", {"conversation": names})

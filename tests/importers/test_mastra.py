@@ -1,4 +1,4 @@
-"""Mastra's LibSQL files: threads, messages, working memory."""
+"""Tests of importing threads, messages and working memory from Mastra's LibSQL files."""
 
 import json
 from pathlib import Path
@@ -27,11 +27,11 @@ def store(tmp_path: Path, **rows: Any) -> Path:
     return make_libsql(tmp_path / "mastra.db", named)
 
 
-def remarks(path: Path) -> list[str]:
+def list_notes(path: Path) -> list[str]:
     return [item.text for item in read_items(path, KEEP) if isinstance(item, ImportNote)]
 
 
-def test_read__ids_times_and_contents_stay(tmp_path: Path) -> None:
+def test_read__keeps_ids_times_and_contents(tmp_path: Path) -> None:
     content = {"format": 2, "parts": [{"type": "x-odd", "k": [1, None]}], "metadata": {"a": 1}}
     path = store(
         tmp_path,
@@ -39,17 +39,21 @@ def test_read__ids_times_and_contents_stay(tmp_path: Path) -> None:
         messages=[make_message_row(content=json.dumps(content), role="assistant", type="v2")],
     )
     report = import_path(path, KEEP)
-    kept = Thread.objects.get(pk="t1")
-    assert (kept.resource_id, kept.title, kept.metadata) == ("r1", "T", {"topic": {"deep": 1.5}})
-    assert kept.created_at.isoformat(timespec="milliseconds") == "2024-01-01T10:00:00.001+00:00"
-    assert kept.updated_at.isoformat(timespec="milliseconds") == "2024-01-02T10:00:00.002+00:00"
+    stored = Thread.objects.get(pk="t1")
+    assert (stored.resource_id, stored.title, stored.metadata) == (
+        "r1",
+        "T",
+        {"topic": {"deep": 1.5}},
+    )
+    assert stored.created_at.isoformat(timespec="milliseconds") == "2024-01-01T10:00:00.001+00:00"
+    assert stored.updated_at.isoformat(timespec="milliseconds") == "2024-01-02T10:00:00.002+00:00"
     row = Message.objects.get(pk="m1")
     assert (row.content, row.role, row.type) == (content, "assistant", "v2")
     assert row.created_at.isoformat(timespec="milliseconds") == "2024-01-01T10:00:00.123+00:00"
     assert count_outcomes(report, "threads") == count_outcomes(report, "messages") == {"stored": 1}
 
 
-def test_read__again_changes_nothing(tmp_path: Path) -> None:
+def test_read__second_import_changes_nothing(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         threads=[make_thread_row(metadata={"workingMemory": "w"})],
@@ -84,19 +88,19 @@ def test_read__working_memory_of_both_scopes(tmp_path: Path) -> None:
         ],
     )
     import_path(path, KEEP)
-    kept = WorkingMemory.objects.order_by("scope")
-    assert [(w.scope, w.thread_id, w.resource_id, w.content) for w in kept] == [
+    stored = WorkingMemory.objects.order_by("scope")
+    assert [(w.scope, w.thread_id, w.resource_id, w.content) for w in stored] == [
         ("resource", None, "r1", "of the resource"),
         ("thread", "t1", "r1", "of the thread"),
     ]
     assert Thread.objects.get().metadata == {"k": 1}
 
 
-def test_read__clones_know_their_source(tmp_path: Path) -> None:
+def test_read__clones_keep_their_source(tmp_path: Path) -> None:
     clone = {"sourceThreadId": "t0", "clonedAt": "2024-01-01T00:00:00.000Z"}
     import_path(store(tmp_path, threads=[make_thread_row(metadata={"clone": clone})]), KEEP)
-    kept = Thread.objects.get()
-    assert (kept.clone_source_id, kept.metadata) == ("t0", {"clone": clone})
+    stored = Thread.objects.get()
+    assert (stored.clone_source_id, stored.metadata) == ("t0", {"clone": clone})
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,7 @@ def test_read__clones_know_their_source(tmp_path: Path) -> None:
         ({"mastra": {"om": {"threadTitle": "T"}}, "titlePinned": True}, "manual"),
     ],
 )
-def test_read__a_title_is_a_persons_unless_observed(
+def test_read__title_is_manual_unless_observed(
     tmp_path: Path, metadata: dict[str, Any], source: str
 ) -> None:
     import_path(store(tmp_path, threads=[make_thread_row(title="T", metadata=metadata)]), KEEP)
@@ -149,7 +153,7 @@ V1 = [
         ),
     ],
 )
-def test_read__the_shapes_of_content(tmp_path: Path, raw: str, parts: list[Any]) -> None:
+def test_read__converts_each_form_of_content(tmp_path: Path, raw: str, parts: list[Any]) -> None:
     import_path(
         store(tmp_path, threads=[make_thread_row()], messages=[make_message_row(content=raw)]), KEEP
     )
@@ -160,7 +164,7 @@ def test_read__the_shapes_of_content(tmp_path: Path, raw: str, parts: list[Any])
 @pytest.mark.parametrize(
     "raw", [{"weird": 1}, [1, 2], {"format": 3, "parts": []}, {"format": 2, "parts": ["x"]}]
 )
-def test_read__an_unknown_shape_is_kept_raw_and_noted(tmp_path: Path, raw: Any) -> None:
+def test_read__unknown_form_is_stored_raw_and_noted(tmp_path: Path, raw: Any) -> None:
     path = store(
         tmp_path, threads=[make_thread_row()], messages=[make_message_row(content=json.dumps(raw))]
     )
@@ -168,12 +172,12 @@ def test_read__an_unknown_shape_is_kept_raw_and_noted(tmp_path: Path, raw: Any) 
     expected = {"format": 2, "parts": [], "metadata": {"importRaw": raw}}
     assert Message.objects.get().content == expected
     assert count_outcomes(report, "messages") == {"stored": 1}
-    assert remarks(path) == [
+    assert list_notes(path) == [
         "messages have content in an unknown form; it was stored as metadata.importRaw"
     ]
 
 
-def test_read__orphans_and_instructions_are_skipped_and_unknown_roles_refused(
+def test_read__omits_orphans_instructions_and_unknown_roles(
     tmp_path: Path,
 ) -> None:
     path = store(
@@ -192,23 +196,23 @@ def test_read__orphans_and_instructions_are_skipped_and_unknown_roles_refused(
     assert count_outcomes(report, "messages") == {"stored": 3, "skipped": 2, "refused": 1}
 
 
-def test_read__a_message_of_another_resource_gets_its_threads(tmp_path: Path) -> None:
+def test_read__message_gets_the_resource_of_its_thread(tmp_path: Path) -> None:
     rows = [make_message_row("m1", resourceId="other"), make_message_row("m2", resourceId=None)]
     path = store(tmp_path, threads=[make_thread_row()], messages=rows)
     import_path(path, KEEP)
     assert set(Message.objects.values_list("resource_id", flat=True)) == {"r1"}
-    assert remarks(path) == [
+    assert list_notes(path) == [
         "messages with another resource than their thread got the resource of the thread"
     ]
 
 
-def test_read__messages_of_one_moment_come_as_they_were_written(tmp_path: Path) -> None:
+def test_read__messages_with_equal_times_keep_their_order(tmp_path: Path) -> None:
     rows = [make_message_row(name) for name in ("z", "a", "m")]
     import_path(store(tmp_path, threads=[make_thread_row()], messages=rows), KEEP)
     assert [text for _, text in list_texts()] == ["z", "a", "m"]
 
 
-def test_read__ids_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
+def test_read__invalid_ids_are_refused(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         threads=[
@@ -228,30 +232,34 @@ def test_read__ids_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     assert count_outcomes(report, "messages") == {"stored": 1, "refused": 2}
 
 
-def test_read__text_that_cannot_be_kept_is_cleaned(tmp_path: Path) -> None:
+def test_read__text_is_cleaned(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         threads=[make_thread_row("t\x001", title="a\x00b", metadata='{"k\\u0000": "\\ud800"}')],
         messages=[make_message_row("m1", "t\x001", content="x\x00y")],
     )
     import_path(path, KEEP)
-    kept = Thread.objects.get()
-    assert (kept.id, kept.title, kept.metadata) == ("t\ufffd1", "a\ufffdb", {"k\ufffd": "\ufffd"})
+    stored = Thread.objects.get()
+    assert (stored.id, stored.title, stored.metadata) == (
+        "t\ufffd1",
+        "a\ufffdb",
+        {"k\ufffd": "\ufffd"},
+    )
     assert list_texts() == [("user", "x\ufffdy")]
 
 
-def test_read__metadata_that_cannot_be_read_does_not_cost_the_thread(tmp_path: Path) -> None:
+def test_read__thread_with_unreadable_metadata_is_stored(tmp_path: Path) -> None:
     rows = [
         make_thread_row("t1", metadata=b"\xff\xff"),
         make_thread_row("t2", metadata='"{\\"a\\": 1}"'),
         make_thread_row("t3", metadata="[1]"),
     ]
     import_path(store(tmp_path, threads=rows), KEEP)
-    kept = Thread.objects.order_by("id").values_list("metadata", flat=True)
-    assert list(kept) == [None, {"a": 1}, {"importRaw": [1]}]
+    stored = Thread.objects.order_by("id").values_list("metadata", flat=True)
+    assert list(stored) == [None, {"a": 1}, {"importRaw": [1]}]
 
 
-def test_read__a_moment_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_read__row_with_an_invalid_time_is_refused(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         threads=[make_thread_row(), make_thread_row("t2", createdAt="soon")],
@@ -267,7 +275,7 @@ def test_read__a_moment_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     assert count_outcomes(report, "working memories") == {"refused": 1}
 
 
-def test_read__values_of_other_types_than_mastra_writes(tmp_path: Path) -> None:
+def test_read__accepts_unexpected_column_types(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         threads=[
@@ -287,7 +295,7 @@ def test_read__values_of_other_types_than_mastra_writes(tmp_path: Path) -> None:
     assert list_texts()[0] == ("user", "bytes")
 
 
-def test_read__a_prefix_for_resources(tmp_path: Path) -> None:
+def test_read__prefix_changes_resource_ids(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         threads=[make_thread_row()],
@@ -299,7 +307,7 @@ def test_read__a_prefix_for_resources(tmp_path: Path) -> None:
     assert WorkingMemory.objects.get().resource_id == "old-r1"
 
 
-def test_read__older_databases_lack_tables(tmp_path: Path) -> None:
+def test_read__older_databases_without_some_tables(tmp_path: Path) -> None:
     path = make_libsql(
         tmp_path / "old.db",
         {"mastra_threads": [make_thread_row()], "mastra_messages": [make_message_row()]},
@@ -308,13 +316,13 @@ def test_read__older_databases_lack_tables(tmp_path: Path) -> None:
     assert count_outcomes(import_path(path, KEEP), "messages") == {"stored": 1}
 
 
-def test_read__a_database_of_something_else_is_no_source(tmp_path: Path) -> None:
+def test_open_source__other_database_is_an_error(tmp_path: Path) -> None:
     path = make_libsql(tmp_path / "other.db", {}, without=("mastra_messages",))
     with pytest.raises(InvalidInput, match="no table mastra_messages"):
         import_path(path, KEEP)
 
 
-def test_read__a_file_cut_short_is_reported_in_words(tmp_path: Path) -> None:
+def test_read__truncated_file_is_an_error(tmp_path: Path) -> None:
     rows = [make_message_row(f"m{n}", content="x" * 500) for n in range(500)]
     path = store(tmp_path, threads=[make_thread_row()], messages=rows)
     path.write_bytes(path.read_bytes()[:20_000])
@@ -322,10 +330,10 @@ def test_read__a_file_cut_short_is_reported_in_words(tmp_path: Path) -> None:
         import_path(path, KEEP)
 
 
-def test_read__resource_metadata_has_no_place_and_is_noted(tmp_path: Path) -> None:
+def test_read__resource_metadata_is_noted(tmp_path: Path) -> None:
     rows = [
         make_resource_row("r1", "x", metadata={"a": 1}),
         make_resource_row("r2", "y", metadata=b"\x0c"),
     ]
     path = store(tmp_path, resources=rows)
-    assert remarks(path) == ["resources have metadata, which cannot be stored here"]
+    assert list_notes(path) == ["resources have metadata, which cannot be stored here"]

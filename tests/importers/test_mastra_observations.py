@@ -1,4 +1,4 @@
-"""Mastra's observational memory: generations, chunks, and what was in progress."""
+"""Tests of importing Mastra's observational memory."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def store(tmp_path: Path, *records: dict[str, Any], extra: str = "") -> Path:
     return make_libsql(tmp_path / "mastra.db", rows, extra=extra)
 
 
-def remarks(path: Path) -> list[str]:
+def list_notes(path: Path) -> list[str]:
     return [item.text for item in read_items(path, KEEP) if isinstance(item, ImportNote)]
 
 
@@ -41,7 +41,7 @@ def head() -> ObservationalRecord:
     return found
 
 
-def test_read__all_generations_and_nothing_in_progress(tmp_path: Path) -> None:
+def test_read__all_generations_without_work_in_progress(tmp_path: Path) -> None:
     facts = {
         "originType": "reflection",
         "lastObservedAt": "2024-01-01T10:00:00.124Z",
@@ -75,20 +75,20 @@ def test_read__all_generations_and_nothing_in_progress(tmp_path: Path) -> None:
     assert count_outcomes(import_path(path, KEEP), "observations") == {"already there": 2}
 
 
-def test_read__a_record_about_a_resource(tmp_path: Path) -> None:
+def test_read__record_of_a_resource(tmp_path: Path) -> None:
     about: dict[str, Any] = {"scope": "resource", "lookupKey": "resource:r9", "threadId": None}
     import_path(store(tmp_path, make_record_row("o1", **about, resourceId="r9")), KEEP)
     found = generations.find_head("resource", thread_id=None, resource_id="r9")
     assert found and (found.thread_id, found.resource_id) == (None, "r9")
 
 
-def test_read__a_resource_that_only_the_key_names(tmp_path: Path) -> None:
+def test_read__resource_id_from_the_lookup_key(tmp_path: Path) -> None:
     about: dict[str, Any] = {"scope": "resource", "lookupKey": "resource:r9", "threadId": None}
     import_path(store(tmp_path, make_record_row("o1", **about, resourceId=None)), KEEP)
     assert ObservationalRecord.objects.get().resource_id == "r9"
 
 
-def test_read__only_thresholds_of_the_config_are_kept(tmp_path: Path) -> None:
+def test_read__keeps_only_thresholds_of_the_config(tmp_path: Path) -> None:
     config = {
         "scope": "thread",
         "observation": {"messageTokens": 30000, "model": "m", "instructions": "long"},
@@ -105,7 +105,7 @@ def test_read__only_thresholds_of_the_config_are_kept(tmp_path: Path) -> None:
     }
 
 
-def test_read__chunks_of_the_live_record(tmp_path: Path) -> None:
+def test_read__chunks_of_the_live_generation(tmp_path: Path) -> None:
     hints = {"currentTask": "task", "threadTitle": "title", "extractedValues": {"a": 1}}
     chunks = [make_chunk("ombuf-1", **hints), make_chunk("ombuf-2", observations="later")]
     import_path(store(tmp_path, make_record_row(bufferedObservationChunks=chunks)), KEEP)
@@ -117,7 +117,7 @@ def test_read__chunks_of_the_live_record(tmp_path: Path) -> None:
     assert (second.id, second.position) == ("ombuf-2", 1)
 
 
-def test_read__chunks_of_retired_records_are_dropped_and_noted(tmp_path: Path) -> None:
+def test_read__chunks_of_earlier_generations_are_dropped(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         make_record_row("o1", 0, bufferedObservationChunks=[make_chunk()]),
@@ -125,10 +125,10 @@ def test_read__chunks_of_retired_records_are_dropped_and_noted(tmp_path: Path) -
     )
     import_path(path, KEEP)
     assert not ObservationChunk.objects.exists()
-    assert remarks(path) == ["chunks of earlier generations were dropped"]
+    assert list_notes(path) == ["chunks of earlier generations were dropped"]
 
 
-def test_read__the_single_buffer_of_older_databases_is_one_chunk(tmp_path: Path) -> None:
+def test_read__single_buffer_of_older_databases_is_a_chunk(tmp_path: Path) -> None:
     buffered: dict[str, Any] = {
         "bufferedObservations": "old way",
         "bufferedObservationTokens": 6,
@@ -144,7 +144,7 @@ def test_read__the_single_buffer_of_older_databases_is_one_chunk(tmp_path: Path)
     assert found.id.startswith("ombuf-")
 
 
-def test_read__a_chunk_that_a_clone_has_too_gets_its_own_id(tmp_path: Path) -> None:
+def test_read__chunk_id_used_by_a_clone_is_replaced(tmp_path: Path) -> None:
     path = make_libsql(
         tmp_path / "mastra.db",
         {
@@ -166,7 +166,7 @@ def test_read__a_chunk_that_a_clone_has_too_gets_its_own_id(tmp_path: Path) -> N
     assert ObservationChunk.objects.filter(record_id="o1", id="ombuf-1").exists()
 
 
-def test_read__of_a_doubled_generation_the_older_row_stays(tmp_path: Path) -> None:
+def test_read__older_row_of_a_repeated_generation_is_used(tmp_path: Path) -> None:
     late = {"createdAt": "2024-01-05T00:00:00.000Z"}
     path = store(
         tmp_path,
@@ -180,7 +180,7 @@ def test_read__of_a_doubled_generation_the_older_row_stays(tmp_path: Path) -> No
     assert list_omitted(read_items(path, KEEP)) == [("observations", "skipped", reason)] * 2
 
 
-def test_read__a_record_named_live_wins_over_the_newest(tmp_path: Path) -> None:
+def test_read__record_not_superseded_is_live(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         make_record_row("a", 1, supersededBy="c"),
@@ -196,7 +196,7 @@ def test_read__a_record_named_live_wins_over_the_newest(tmp_path: Path) -> None:
     ]
 
 
-def test_read__without_one_live_record_the_newest_is_it(tmp_path: Path) -> None:
+def test_read__newest_record_is_live_by_default(tmp_path: Path) -> None:
     import_path(
         store(tmp_path, make_record_row("a", 0), make_record_row("b", 1), extra="supersededBy"),
         KEEP,
@@ -204,7 +204,7 @@ def test_read__without_one_live_record_the_newest_is_it(tmp_path: Path) -> None:
     assert head().id == "b"
 
 
-def test_read__orphans_are_skipped_and_owners_corrected(tmp_path: Path) -> None:
+def test_read__orphans_are_skipped_and_resources_corrected(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         make_record_row("a", lookupKey="thread:gone", threadId="gone"),
@@ -214,10 +214,10 @@ def test_read__orphans_are_skipped_and_owners_corrected(tmp_path: Path) -> None:
     assert count_outcomes(report, "observations") == {"stored": 1, "skipped": 1}
     assert head().resource_id == "r1"
     text = "observations with another resource than their thread got the resource of the thread"
-    assert remarks(path) == [text]
+    assert list_notes(path) == [text]
 
 
-def test_read__rows_that_make_no_sense_are_refused_alone(tmp_path: Path) -> None:
+def test_read__invalid_rows_are_refused_alone(tmp_path: Path) -> None:
     path = store(
         tmp_path,
         make_record_row("a", 0),

@@ -1,4 +1,7 @@
-"""A store that a real Mastra server has written; needs the kit's packages (`make conformance`)."""
+"""Tests of importing a database that a real Mastra server has written.
+
+They need the packages of the conformance kit (`make conformance`).
+"""
 
 import json
 import os
@@ -32,7 +35,7 @@ CONTENT = {"format": 2, "parts": [{"type": "text", "text": "Hello ü"}], "metada
 
 @pytest.fixture(params=["libsql", "pg"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict[str, str], str]]:
-    """Variables that tell the server where its store is, and the same as a source."""
+    """Return the server's environment variables for its database, and the database as a source."""
     if request.param == "libsql":
         yield {"STORE": "libsql", "LIBSQL": f"file:{tmp_path}/m.db"}, str(tmp_path / "m.db")
         return
@@ -45,7 +48,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict
 
 
 def fill(base: str) -> None:
-    """A thread of everything, through the server's own routes."""
+    """Create a thread with every kind of data through the routes of the server."""
 
     def post(path: str, body: Any) -> None:
         data = json.dumps(body).encode()
@@ -75,7 +78,7 @@ def fill(base: str) -> None:
     post("/_control/observational-memory", about)
 
 
-def test_read__everything_that_a_server_wrote(
+def test_read__everything_that_a_mastra_server_writes(
     store: tuple[dict[str, str], str], tmp_path: Path
 ) -> None:
     variables, source = store

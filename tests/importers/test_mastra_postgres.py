@@ -1,4 +1,4 @@
-"""Mastra's PostgreSQL stores, read from a schema beside ours."""
+"""Tests of importing Mastra's PostgreSQL databases, from another schema of the test database."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ SCHEMA = "Mastra's"
 
 
 def address() -> str:
-    """The address of the test database."""
+    """Return the URL of the test database."""
     facts = connection.settings_dict
     named = ((key.lower(), facts[key]) for key in ("HOST", "PORT", "USER", "PASSWORD"))
     return f"postgresql:///{facts['NAME']}?{urlencode([(k, v) for k, v in named if v])}"
@@ -34,7 +34,7 @@ def address() -> str:
 
 @pytest.fixture
 def schema(transactional_db: None) -> Iterator[str]:
-    """A schema that another connection can see, gone at the end."""
+    """Create a schema that other connections can see, and drop it after the test."""
     yield SCHEMA
     with connection.cursor() as cursor:
         cursor.execute(f'DROP SCHEMA IF EXISTS "{SCHEMA}" CASCADE')
@@ -50,7 +50,7 @@ def load(schema: str, **options: Any) -> ImportReport:
         return import_items(source.read(ResourceMapping()), **options)
 
 
-def test_read__a_whole_store_twice(schema: str) -> None:
+def test_read__second_import_of_a_database_changes_nothing(schema: str) -> None:
     rows = {
         "mastra_threads": [
             make_thread_row(metadata={"workingMemory": "w", "k": [1.5, None, 10**30]})
@@ -74,7 +74,7 @@ def test_read__a_whole_store_twice(schema: str) -> None:
     )
 
 
-def test_read__moments_with_a_zone_win_and_milliseconds_stay(schema: str) -> None:
+def test_read__prefers_times_with_a_time_zone(schema: str) -> None:
     zoned = make_thread_row(
         createdAt="2020-01-01 00:00:00", createdAtZ="2024-01-01 12:00:00.123+02"
     )
@@ -86,8 +86,8 @@ def test_read__moments_with_a_zone_win_and_milliseconds_stay(schema: str) -> Non
     assert shown == ["2024-01-01T10:00:00.123+00:00", "2024-01-01T10:00:00.456+00:00"]
 
 
-def test_read__cursors_that_were_never_set_are_not_made_up(schema: str) -> None:
-    """Columns with a zone fill themselves with the time of the insert."""
+def test_read__ignores_default_values_of_cursors(schema: str) -> None:
+    """Columns with a time zone have the time of the insert as their default."""
     fill(
         schema,
         {"mastra_threads": [make_thread_row()], "mastra_observational_memory": [make_record_row()]},
@@ -97,7 +97,7 @@ def test_read__cursors_that_were_never_set_are_not_made_up(schema: str) -> None:
     assert (found.last_observed_at, found.last_buffered_at_time) == (None, None)
 
 
-def test_read__cursors_that_were_set(schema: str) -> None:
+def test_read__reads_cursors(schema: str) -> None:
     moments: dict[str, Any] = {
         "lastObservedAt": "2024-01-01 10:00:00.125",
         "lastObservedAtZ": "2024-01-01 10:00:00.125+00",
@@ -116,7 +116,7 @@ def test_read__cursors_that_were_set(schema: str) -> None:
     )
 
 
-def test_read__moments_beyond_reach_are_refused_alone(schema: str) -> None:
+def test_read__times_out_of_range_are_refused_alone(schema: str) -> None:
     rows = [
         make_message_row("a", createdAt="infinity", createdAtZ=None),
         make_message_row("b", createdAt="20000-01-01 00:00:00", createdAtZ=None),
@@ -127,19 +127,19 @@ def test_read__moments_beyond_reach_are_refused_alone(schema: str) -> None:
     assert count_outcomes(report, "messages") == {"stored": 1, "refused": 2}
 
 
-def test_read__writing_into_the_source_is_impossible(schema: str) -> None:
+def test_open_source__connection_is_read_only(schema: str) -> None:
     fill(schema, {})
     with sources.open_source(address(), schema=schema) as source:
         assert source.size == 0
     assert Message.objects.count() == 0
 
 
-def test_open_source__another_schema_is_asked_for(schema: str) -> None:
+def test_open_source__missing_tables_suggest_the_schema_option(schema: str) -> None:
     with pytest.raises(InvalidInput, match="--schema"):
         load("nowhere")
 
 
-def test_open_source__nobody_there_is_said_without_the_password() -> None:
+def test_open_source__connection_error_hides_the_password() -> None:
     with (
         pytest.raises(InvalidInput, match="cannot be reached") as caught,
         sources.open_source("postgresql://me:secret-word@127.0.0.1:1/x"),

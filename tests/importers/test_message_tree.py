@@ -1,4 +1,4 @@
-"""Paths through forked conversations."""
+"""Tests of finding the paths of a conversation with branches."""
 
 import pytest
 from hypothesis import given, settings
@@ -21,26 +21,26 @@ def lines(parents: Parents, current: str | None = None) -> dict[str, str]:
     return {p.nodes[-1]: p.branch_point for p in message_tree.iter_paths(parents, current)}
 
 
-def test_paths__the_current_one_first() -> None:
+def test_iter_paths__current_path_comes_first() -> None:
     parents: Parents = {"a": None, "b": "a", "c": "b", "x": "b", "y": "x", "z": "x"}
     assert walk(parents, "y") == [("abxy", 4, 0), ("abc", 2, 2), ("abxz", 3, 3)]
     assert walk(parents, "c") == [("abc", 3, 0), ("abxy", 2, 2), ("abxz", 2, 3)]
 
 
-def test_paths__the_last_leaf_is_current_when_none_is_named() -> None:
+def test_iter_paths__last_leaf_is_current_by_default() -> None:
     assert walk({"a": None, "b": "a", "c": "a"}) == [("ac", 2, 0), ("ab", 1, 1)]
     assert walk({"a": None, "b": "a"}, "nowhere") == [("ab", 2, 0)]
 
 
-def test_paths__an_inner_current_node_ends_its_path_there() -> None:
+def test_iter_paths__current_node_may_be_an_inner_node() -> None:
     assert walk({"a": None, "b": "a"}, "a") == [("a", 1, 0), ("ab", 1, 1)]
 
 
-def test_paths__several_roots_and_missing_parents() -> None:
+def test_iter_paths__several_roots_and_missing_parents() -> None:
     assert walk({"a": None, "b": "gone", "c": "b"}) == [("bc", 2, 0), ("a", 0, 0)]
 
 
-def test_paths__a_line_stays_when_paths_grow_and_others_become_current() -> None:
+def test_iter_paths__branch_point_is_stable() -> None:
     parents: Parents = {"a": None, "b": "a", "c": "b", "x": "b", "y": "x", "z": "x", "r": None}
     assert lines(parents, "c") == {"c": "", "y": "x", "z": "z", "r": "r"}
     assert lines(parents, "z") == lines(parents, "c")
@@ -48,7 +48,7 @@ def test_paths__a_line_stays_when_paths_grow_and_others_become_current() -> None
     assert grown == {"c2": "", "y2": "x", "z": "z", "r": "r", "new": "new"}
 
 
-def test_paths__nothing() -> None:
+def test_iter_paths__empty_tree() -> None:
     assert walk({}) == [("", 0, 0)]
 
 
@@ -61,14 +61,14 @@ def test_paths__nothing() -> None:
         {"r": None, "a": "b", "b": "a"},
     ],
 )
-def test_paths__cycle_is_refused(parents: Parents) -> None:
+def test_iter_paths__cycle_is_an_error(parents: Parents) -> None:
     with pytest.raises(InvalidInput, match="cycle"):
         walk(parents)
 
 
 @settings(deadline=None)
 @given(choices=st.lists(st.integers(0, 30), max_size=30))
-def test_paths__every_node_is_new_on_exactly_one_path(choices: list[int]) -> None:
+def test_iter_paths__every_node_is_new_on_exactly_one_path(choices: list[int]) -> None:
     parents: Parents = {}
     for number, choice in enumerate(choices):
         parents[str(number)] = str(choice % number) if number else None

@@ -1,4 +1,4 @@
-"""Odd values in every place of a source of each format: refused or stored, never an exception."""
+"""Tests that odd values anywhere in a source are refused or stored, and never raise."""
 
 import copy
 import json
@@ -14,7 +14,7 @@ from tests.support.importing import count_outcomes, import_path
 pytestmark = pytest.mark.django_db
 
 WHEN = "2024-01-01T00:00:00Z"
-SAID = {"content_type": "text", "parts": ["Hi", {"content_type": "image_asset_pointer"}]}
+CONTENT = {"content_type": "text", "parts": ["Hi", {"content_type": "image_asset_pointer"}]}
 RECORDS: dict[str, list[Any]] = {
     "chatgpt": [
         {
@@ -25,7 +25,10 @@ RECORDS: dict[str, list[Any]] = {
             "current_node": "b",
             "mapping": {
                 "root": {"parent": None, "message": None},
-                "a": {"parent": "root", "message": {"author": {"role": "user"}, "content": SAID}},
+                "a": {
+                    "parent": "root",
+                    "message": {"author": {"role": "user"}, "content": CONTENT},
+                },
                 "b": {
                     "parent": "a",
                     "message": {
@@ -162,31 +165,31 @@ ODD = (
 ODD_KEYS = ("", "\x00", "session_01", "session_٣", f"session_{'9' * 5_000}")
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place in the value but the whole."""
+def iter_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value inside a JSON value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value)
     for key, part in inner:
         yield (*path, key)
         if isinstance(part, dict | list):
-            yield from places(part, (*path, key))
+            yield from iter_paths(part, (*path, key))
 
 
-def spoilt(record: Any) -> Iterator[str]:
-    """The record with each odd value, and under each odd key, in each place."""
-    for *way, last in places(record):
+def iter_variants(record: Any) -> Iterator[str]:
+    """Yield the record as JSON with each odd value, and each odd key, at each path."""
+    for *parents, last in iter_paths(record):
         changed = copy.deepcopy(record)
         inner = changed
-        for key in way:
+        for key in parents:
             inner = inner[key]
-        kept, inner[last] = inner[last], "@here@"
+        value, inner[last] = inner[last], "@here@"
         template = json.dumps(changed)
         yield from (template.replace('"@here@"', value) for value in ODD)
         if isinstance(inner, dict):
             del inner[last]
-            yield from (_under(changed, inner, key, kept) for key in ODD_KEYS)
+            yield from (_dump_with_key(changed, inner, key, value) for key in ODD_KEYS)
 
 
-def _under(whole: Any, inner: dict[str, Any], key: str, value: Any) -> str:
+def _dump_with_key(whole: Any, inner: dict[str, Any], key: str, value: Any) -> str:
     inner[key] = value
     text = json.dumps(whole)
     del inner[key]
@@ -194,8 +197,10 @@ def _under(whole: Any, inner: dict[str, Any], key: str, value: Any) -> str:
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_load__odd_values_in_every_place(tmp_path: Path, name: str) -> None:
-    lines = [line for record in RECORDS[name] for line in (json.dumps(record), *spoilt(record))]
+def test_load__odd_values_never_raise(tmp_path: Path, name: str) -> None:
+    lines = [
+        line for record in RECORDS[name] for line in (json.dumps(record), *iter_variants(record))
+    ]
     path = tmp_path / "source.jsonl"
     path.write_text("\n".join(lines))
     report = import_path(path, ResourceMapping(prefix="x-"), format=name)

@@ -1,4 +1,4 @@
-"""OpenAI's chat messages."""
+"""Tests of importing messages of OpenAI's chat API."""
 
 from pathlib import Path
 from typing import Any
@@ -37,14 +37,14 @@ CALL = {
 }
 
 
-def test_read__a_line_becomes_a_thread(tmp_path: Path) -> None:
+def test_read__line_becomes_a_thread(tmp_path: Path) -> None:
     lines = [chat(user("Hello"), {"role": "assistant", "content": "Hi"}), chat(user("Bye"))]
     report = import_path(write_json(tmp_path / "chat.jsonl", lines))
     assert sorted(list_texts()) == [("assistant", "Hi"), ("user", "Bye"), ("user", "Hello")]
     assert count_outcomes(report, "threads") == {"stored": 2}
 
 
-def test_read__instructions_are_skipped_and_unknown_roles_refused(tmp_path: Path) -> None:
+def test_read__omits_instructions_and_unknown_roles(tmp_path: Path) -> None:
     messages = [
         {"role": "system", "content": "Obey"},
         {"role": "developer", "content": "Obey more"},
@@ -70,7 +70,7 @@ def test_read__results_join_their_calls_by_id(tmp_path: Path) -> None:
     assert count_outcomes(report, "messages") == {"stored": 2, "joined": 2}
 
 
-def test_read__a_result_of_no_known_call_stays_a_message(tmp_path: Path) -> None:
+def test_read__result_without_a_call_becomes_a_message(tmp_path: Path) -> None:
     result = {"role": "tool", "tool_call_id": "elsewhere", "content": "21"}
     import_path(write_json(tmp_path / "chat.jsonl", [chat(CALL, result)]))
     call, orphan = list_contents(get_only_thread())
@@ -80,14 +80,14 @@ def test_read__a_result_of_no_known_call_stays_a_message(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("given", ["", None])
-def test_read__a_call_without_arguments(tmp_path: Path, given: str | None) -> None:
+def test_read__call_without_arguments(tmp_path: Path, given: str | None) -> None:
     function = {"name": "now", "arguments": given}
     call = {"role": "assistant", "tool_calls": [{"id": "a", "function": function}]}
     import_path(write_json(tmp_path / "chat.jsonl", [chat(user("Go"), call)]))
     assert list_contents(get_only_thread())[1]["parts"][0]["toolInvocation"]["args"] == {}
 
 
-def test_read__the_older_function_calls(tmp_path: Path) -> None:
+def test_read__function_calls_of_older_files(tmp_path: Path) -> None:
     call = {"role": "assistant", "content": None}
     call["function_call"] = {"name": "f", "arguments": "{}"}  # type: ignore[assignment]
     result = {"role": "function", "name": "f", "content": "done"}
@@ -96,7 +96,7 @@ def test_read__the_older_function_calls(tmp_path: Path) -> None:
     assert content["parts"][0]["toolInvocation"]["result"] == "done"
 
 
-def test_read__parts_of_a_message(tmp_path: Path) -> None:
+def test_read__converts_each_kind_of_part(tmp_path: Path) -> None:
     picture = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}
     file = {"type": "file", "file": {"file_id": "f-1", "filename": "a.pdf"}}
@@ -114,7 +114,7 @@ def test_read__parts_of_a_message(tmp_path: Path) -> None:
     ]
 
 
-def test_read__batch_requests_dates_owners_and_metadata(tmp_path: Path) -> None:
+def test_read__batch_request_with_user_date_and_metadata(tmp_path: Path) -> None:
     lines = [
         {"custom_id": "req-1", "body": chat(user("In a batch"))},
         chat(user("Dated"), user="u7", created=1714521600, metadata={"topic": "tea"}),
@@ -126,7 +126,7 @@ def test_read__batch_requests_dates_owners_and_metadata(tmp_path: Path) -> None:
     assert dated.metadata == {"topic": "tea", "import": {"from": "openai"}}
 
 
-def test_read__a_record_without_messages_is_refused(tmp_path: Path) -> None:
+def test_read__record_without_messages_is_refused(tmp_path: Path) -> None:
     lines = [chat(user("Hello")), {"messages": "none"}, {"prompt": "old"}, chat(5, None)]  # type: ignore[arg-type]
     report = import_path(write_json(tmp_path / "chat.jsonl", lines))
     assert count_outcomes(report, "threads") == {"stored": 2, "refused": 2}

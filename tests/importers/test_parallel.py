@@ -1,4 +1,4 @@
-"""Lanes: order within one, work side by side in several, connections that are given back."""
+"""Tests of storing in parallel: order, concurrency, and connections."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ from tests.support.factories import moment, text_content
 from tests.support.importing import count_outcomes, import_items
 
 
-def test_run__a_single_lane_is_the_callers_own_thread() -> None:
+def test_submit__single_worker_uses_the_callers_thread() -> None:
     workers: ParallelWorkers[str] = ParallelWorkers(1)
     with workers:
         assert list(workers.submit(0, lambda: threading.current_thread().name)) == [
@@ -26,30 +26,30 @@ def test_run__a_single_lane_is_the_callers_own_thread() -> None:
         assert list(workers.finish()) == []
 
 
-def test_run__one_lane_keeps_its_order_and_lanes_run_at_the_same_time() -> None:
-    meeting = threading.Barrier(2, timeout=20)
+def test_submit__workers_run_in_parallel_and_in_order() -> None:
+    barrier = threading.Barrier(2, timeout=20)
     done: list[tuple[int, int]] = []
 
     def job(worker: int, number: int) -> tuple[int, int]:
-        meeting.wait()
+        barrier.wait()
         done.append((worker, number))
         return worker, number
 
     workers: ParallelWorkers[tuple[int, int]] = ParallelWorkers(2)
     with workers:
-        found = [
+        results = [
             r
             for n in range(3)
             for worker in (0, 1)
             for r in workers.submit(worker, partial(job, worker, n))
         ]
-        found += list(workers.finish())
-    assert sorted(found) == [(worker, n) for worker in (0, 1) for n in range(3)]
+        results += list(workers.finish())
+    assert sorted(results) == [(worker, n) for worker in (0, 1) for n in range(3)]
     for worker in (0, 1):
-        assert [n for known, n in done if known == worker] == [0, 1, 2]
+        assert [n for other, n in done if other == worker] == [0, 1, 2]
 
 
-def test_finish__a_failure_is_raised_after_the_other_results() -> None:
+def test_finish__raises_errors_after_the_other_results() -> None:
     def fail() -> str:
         raise ValueError("torn")
 
@@ -58,22 +58,22 @@ def test_finish__a_failure_is_raised_after_the_other_results() -> None:
         return "done"
 
     workers: ParallelWorkers[str] = ParallelWorkers(2)
-    found: list[str] = []
+    results: list[str] = []
     jobs: list[Callable[[], str]] = [fail, slow]
     with workers, pytest.raises(ValueError, match="torn"):
         for worker, job in enumerate(jobs):
-            found += workers.submit(worker, job)
+            results += workers.submit(worker, job)
         for result in workers.finish():
-            found.append(result)
-    assert found == ["done"]
+            results.append(result)
+    assert results == ["done"]
 
 
 def items(threads: int, turns: int) -> list[SourceItem]:
-    made: list[SourceItem] = []
+    source_items: list[SourceItem] = []
     for number in range(threads):
         resources = {"resource_id": "alice", "created_at": moment(), "location": "here"}
-        made.append(ImportedThread(id=f"t{number}", updated_at=moment(), **resources))  # type: ignore[arg-type]
-        made += [
+        source_items.append(ImportedThread(id=f"t{number}", updated_at=moment(), **resources))  # type: ignore[arg-type]
+        source_items += [
             ImportedMessage(
                 id=f"t{number}:{turn}",
                 thread_id=f"t{number}",
@@ -83,11 +83,11 @@ def items(threads: int, turns: int) -> list[SourceItem]:
             )
             for turn in range(turns)
         ]
-    return made
+    return source_items
 
 
 @pytest.mark.django_db(transaction=True)
-def test_load__several_lanes_store_everything_in_order_and_leave_no_connection() -> None:
+def test_load__several_workers_keep_order_and_close_connections() -> None:
     report = import_items(items(40, 25), workers=3, batch=30)
     assert count_outcomes(report, "threads") == {"stored": 40}
     assert count_outcomes(report, "messages") == {"stored": 1000}
@@ -99,14 +99,14 @@ def test_load__several_lanes_store_everything_in_order_and_leave_no_connection()
     connections = """SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND backend_type = 'client backend'
             AND pid <> pg_backend_pid() AND query LIKE '%%mastra_import%%'"""
-    give_up = time.monotonic() + 10
+    deadline = time.monotonic() + 10
     while sql.fetch_all(connections) != [(0,)]:
-        assert time.monotonic() < give_up
+        assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_load__two_imports_of_the_same_at_once_make_no_duplicate() -> None:
+def test_load__concurrent_imports_make_no_duplicates() -> None:
     reports = []
 
     def load() -> None:
@@ -126,7 +126,7 @@ def test_load__two_imports_of_the_same_at_once_make_no_duplicate() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_load__statements_are_not_remembered_while_debugging(settings: Settings) -> None:
+def test_load__query_log_stays_small_in_debug_mode(settings: Settings) -> None:
     settings.DEBUG = True
     import_items(items(200, 10), batch=20)
     assert len(connection.queries_log) < 30

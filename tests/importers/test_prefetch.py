@@ -1,4 +1,4 @@
-"""Reading ahead in a thread."""
+"""Tests of producing items in a second thread."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 from mastra_memory.importers import prefetch
 
 
-def reading_threads() -> list[threading.Thread]:
+def list_prefetch_threads() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if getattr(t, "_target", None) is prefetch._fill]
 
 
@@ -16,11 +16,11 @@ def reading_threads() -> list[threading.Thread]:
     "number",
     [0, 1, prefetch.CHUNK_ITEMS, prefetch.CHUNK_ITEMS * prefetch.MAX_WAITING_CHUNKS * 3 + 1],
 )
-def test_read_ahead__everything_in_order(number: int) -> None:
+def test_prefetch_items__yields_all_items_in_order(number: int) -> None:
     assert list(prefetch.prefetch_items(range(number))) == list(range(number))
 
 
-def test_read_ahead__a_failure_comes_after_what_was_whole() -> None:
+def test_prefetch_items__raises_errors_after_complete_chunks() -> None:
     def failing() -> Iterator[int]:
         yield from range(prefetch.CHUNK_ITEMS)
         raise ValueError("torn")
@@ -32,24 +32,24 @@ def test_read_ahead__a_failure_comes_after_what_was_whole() -> None:
     assert seen == list(range(prefetch.CHUNK_ITEMS))
 
 
-def test_read_ahead__leaving_off_ends_the_thread() -> None:
+def test_prefetch_items__closing_ends_the_thread() -> None:
     endless = prefetch.prefetch_items(iter(int, 1))
     next(endless)
-    assert reading_threads()
+    assert list_prefetch_threads()
     endless.close()
-    assert not reading_threads()
+    assert not list_prefetch_threads()
 
 
-def test_read_ahead__does_not_run_far_ahead() -> None:
-    made: list[int] = []
+def test_prefetch_items__limits_waiting_items() -> None:
+    produced: list[int] = []
 
     def counting() -> Iterator[int]:
         for number in range(10**6):
-            made.append(number)
+            produced.append(number)
             yield number
 
     reader = prefetch.prefetch_items(counting())
     next(reader)
     threading.Event().wait(0.2)
-    assert len(made) <= prefetch.CHUNK_ITEMS * (prefetch.MAX_WAITING_CHUNKS + 2)
+    assert len(produced) <= prefetch.CHUNK_ITEMS * (prefetch.MAX_WAITING_CHUNKS + 2)
     reader.close()

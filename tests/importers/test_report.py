@@ -1,4 +1,4 @@
-"""Counting, and the report."""
+"""Tests of the import report."""
 
 import io
 import json
@@ -8,17 +8,17 @@ from mastra_memory.importers.records import ImportNote, OmittedRecord
 from mastra_memory.importers.report import ImportReport
 
 
-def test_lines__a_table_that_adds_up_then_reasons() -> None:
-    counted = ImportReport()
-    counted.add("threads", "stored", 1234)
-    counted.add("messages", "stored", 5)
-    counted.add("messages", "already there", 2)
-    counted.add_omitted(OmittedRecord("messages", "joined", "here", "result of a tool call"))
+def test_format_lines__table_then_reasons_and_notes() -> None:
+    import_report = ImportReport()
+    import_report.add("threads", "stored", 1234)
+    import_report.add("messages", "stored", 5)
+    import_report.add("messages", "already there", 2)
+    import_report.add_omitted(OmittedRecord("messages", "joined", "here", "result of a tool call"))
     for _ in range(2):
-        counted.add_omitted(OmittedRecord("messages", "skipped", "here", "role system"))
-    counted.add_omitted(OmittedRecord("threads", "refused", "there", "not valid JSON"))
-    counted.add_note(ImportNote("odd things"))
-    head, threads, messages, *rest = counted.format_lines()
+        import_report.add_omitted(OmittedRecord("messages", "skipped", "here", "role system"))
+    import_report.add_omitted(OmittedRecord("threads", "refused", "there", "not valid JSON"))
+    import_report.add_note(ImportNote("odd things"))
+    head, threads, messages, *rest = import_report.format_lines()
     columns = ["read", "stored", "already", "there", "joined", "skipped", "refused"]
     assert head.split() == columns
     assert threads.split() == ["threads", "1,235", "1,234", "0", "0", "0", "1"]
@@ -28,14 +28,18 @@ def test_lines__a_table_that_adds_up_then_reasons() -> None:
         "refused: 1 threads: not valid JSON",
         "note: 1 odd things",
     ]
-    assert (counted.parsed_count, counted.omitted_count) == (1244, 3)
+    assert (import_report.parsed_count, import_report.omitted_count) == (1244, 3)
 
 
-def test_leave_out__one_line_of_json_each() -> None:
+def test_add_omitted__writes_one_line_of_json_each() -> None:
     report = io.BytesIO()
-    counted = ImportReport(report)
-    counted.add_omitted(OmittedRecord("messages", "refused", "x.json:3", "unknown role ü", '{"a'))
-    counted.add_omitted(OmittedRecord("messages", "joined", "x.json:4", "result of a tool call"))
+    import_report = ImportReport(report)
+    import_report.add_omitted(
+        OmittedRecord("messages", "refused", "x.json:3", "unknown role ü", '{"a')
+    )
+    import_report.add_omitted(
+        OmittedRecord("messages", "joined", "x.json:4", "result of a tool call")
+    )
     (line,) = report.getvalue().splitlines()
     assert json.loads(line) == {
         "outcome": "refused",
@@ -46,10 +50,12 @@ def test_leave_out__one_line_of_json_each() -> None:
     }
 
 
-def test_leave_out__endless_reasons_do_not_fill_the_memory() -> None:
-    counted = ImportReport()
+def test_add_omitted__limits_the_number_of_reasons() -> None:
+    import_report = ImportReport()
     for number in range(1000):
-        counted.add_omitted(OmittedRecord("messages", "refused", "here", f"unknown role {number}"))
-    lines = list(counted.format_lines())
+        import_report.add_omitted(
+            OmittedRecord("messages", "refused", "here", f"unknown role {number}")
+        )
+    lines = list(import_report.format_lines())
     assert len(lines) <= report.MAX_REASONS + 5
     assert f"refused: {1000 - report.MAX_REASONS} messages: other reasons" in lines

@@ -1,4 +1,4 @@
-"""ShareGPT data sets."""
+"""Tests of importing ShareGPT data sets."""
 
 import gzip
 import zipfile
@@ -31,7 +31,7 @@ def conversation(conversation_id: str = "c1", *turns: tuple[str, Any]) -> dict[s
 HELLO = conversation("c1", ("human", "Hello"), ("gpt", "Hi there"))
 
 
-def test_read__a_conversation_becomes_a_thread(tmp_path: Path) -> None:
+def test_read__record_becomes_a_thread(tmp_path: Path) -> None:
     report = import_path(write_json(tmp_path / "data.json", [HELLO]))
     assert list_texts(get_only_thread()) == [("user", "Hello"), ("assistant", "Hi there")]
     assert get_only_thread().resource_id == "alice"
@@ -40,7 +40,7 @@ def test_read__a_conversation_becomes_a_thread(tmp_path: Path) -> None:
     assert count_outcomes(report, "messages") == {"stored": 2}
 
 
-def test_read__again_changes_nothing(tmp_path: Path) -> None:
+def test_read__second_import_changes_nothing(tmp_path: Path) -> None:
     path = write_json(tmp_path / "data.json", [HELLO])
     import_path(path)
     before = list(Message.objects.order_by("sequence").values())
@@ -50,14 +50,14 @@ def test_read__again_changes_nothing(tmp_path: Path) -> None:
     assert count_outcomes(report, "messages") == {"already there": 2}
 
 
-def test_read__for_two_resources_makes_two_copies(tmp_path: Path) -> None:
+def test_read__import_for_two_resources_makes_two_copies(tmp_path: Path) -> None:
     path = write_json(tmp_path / "data.json", [HELLO])
     import_path(path)
     import_path(path, ResourceMapping(resource="bob"))
     assert sorted(Thread.objects.values_list("resource_id", flat=True)) == ["alice", "bob"]
 
 
-def test_read__a_repeated_id_with_other_turns_gets_its_own_thread(tmp_path: Path) -> None:
+def test_read__repeated_id_with_other_turns_is_another_thread(tmp_path: Path) -> None:
     other = conversation("c1", ("human", "Something else"))
     report = import_path(write_json(tmp_path / "data.json", [HELLO, other, HELLO]))
     assert sorted(list_texts()) == [
@@ -69,7 +69,7 @@ def test_read__a_repeated_id_with_other_turns_gets_its_own_thread(tmp_path: Path
     assert count_outcomes(report, "messages") == {"stored": 3, "already there": 2}
 
 
-def test_read__empty_turns_and_conversations_are_kept(tmp_path: Path) -> None:
+def test_read__keeps_empty_turns_and_conversations(tmp_path: Path) -> None:
     empty = conversation("c2")
     import_path(
         write_json(
@@ -80,7 +80,7 @@ def test_read__empty_turns_and_conversations_are_kept(tmp_path: Path) -> None:
     assert Thread.objects.count() == 2
 
 
-def test_read__system_is_skipped_and_strangers_are_refused(tmp_path: Path) -> None:
+def test_read__omits_instructions_and_unknown_speakers(tmp_path: Path) -> None:
     turns = [("system", "Obey"), ("human", "Hello"), ("martian", "Zork"), ("gpt", 5), ("bing", "B")]
     report = import_path(write_json(tmp_path / "data.json", [conversation("c1", *turns)]))
     assert list_texts() == [("user", "Hello"), ("assistant", "B")]
@@ -88,7 +88,7 @@ def test_read__system_is_skipped_and_strangers_are_refused(tmp_path: Path) -> No
     assert report.count_read("messages") == 5
 
 
-def test_read__an_observation_joins_its_call(tmp_path: Path) -> None:
+def test_read__observation_joins_its_call(tmp_path: Path) -> None:
     call = '{"name": "weather", "arguments": {"city": "Paris"}}'
     turns = [("human", "Weather?"), ("function_call", call), ("observation", "21"), ("gpt", "21.")]
     report = import_path(write_json(tmp_path / "data.json", [conversation("c1", *turns)]))
@@ -107,21 +107,21 @@ def test_read__an_observation_joins_its_call(tmp_path: Path) -> None:
     assert count_outcomes(report, "messages") == {"stored": 3, "joined": 1}
 
 
-def test_read__an_observation_without_a_call_stays_a_message(tmp_path: Path) -> None:
+def test_read__observation_without_a_call_becomes_a_message(tmp_path: Path) -> None:
     import_path(write_json(tmp_path / "data.json", [conversation("c1", ("observation", "21"))]))
     (content,) = list_contents(get_only_thread())
     assert content["parts"][0]["toolInvocation"]["result"] == "21"
     assert list_texts()[0][0] == "tool"
 
 
-def test_read__with_a_prefix_every_conversation_is_a_resource(tmp_path: Path) -> None:
+def test_read__prefix_makes_a_resource_for_each_record(tmp_path: Path) -> None:
     path = write_json(tmp_path / "data.json", [HELLO, conversation("c2", ("human", "x"))])
     import_path(path, ResourceMapping(prefix="sg-"))
     resources = Thread.objects.values_list("resource_id", flat=True)
     assert sorted(resources) == ["sg-c1", "sg-c2"]
 
 
-def test_read__order_shows_in_the_times_alone(tmp_path: Path) -> None:
+def test_read__times_keep_the_order(tmp_path: Path) -> None:
     turns = [("human", str(n)) for n in range(50)]
     import_path(write_json(tmp_path / "data.json", [conversation("c1", *turns)]), batch=7)
     by_time = Message.objects.order_by("created_at").values_list("text", flat=True)
@@ -129,7 +129,7 @@ def test_read__order_shows_in_the_times_alone(tmp_path: Path) -> None:
     assert get_only_thread().updated_at == Message.objects.latest("created_at").created_at
 
 
-def test_read__a_file_that_breaks_off_gives_what_is_whole(tmp_path: Path) -> None:
+def test_read__truncated_file_gives_complete_records(tmp_path: Path) -> None:
     path = write_json(tmp_path / "data.json", [HELLO, conversation("c2", ("human", "lost"))])
     path.write_bytes(path.read_bytes()[:-20])
     report = import_path(path)
@@ -137,7 +137,7 @@ def test_read__a_file_that_breaks_off_gives_what_is_whole(tmp_path: Path) -> Non
     assert count_outcomes(report, "threads") == {"stored": 1, "refused": 1}
 
 
-def test_read__records_of_odd_shapes_are_refused_one_by_one(tmp_path: Path) -> None:
+def test_read__malformed_records_are_refused_alone(tmp_path: Path) -> None:
     odd = [{"id": "x"}, {"conversations": {}}, ["a"], {"id": 5, "conversations": [None, 1, []]}]
     report = import_path(
         write_json(tmp_path / "data.json", [HELLO, *odd, conversation("z", ("human", "End"))])
@@ -146,20 +146,20 @@ def test_read__records_of_odd_shapes_are_refused_one_by_one(tmp_path: Path) -> N
     assert count_outcomes(report, "messages") == {"stored": 3, "refused": 3}
 
 
-def test_read__text_that_the_database_cannot_hold_is_cleaned(tmp_path: Path) -> None:
+def test_read__text_is_cleaned(tmp_path: Path) -> None:
     record = b'[{"id":"c\\u0000","conversations":[{"from":"human","value":"a\\u0000b\\ud800c"}]}]'
     (tmp_path / "data.json").write_bytes(record)
     import_path(tmp_path / "data.json")
     assert list_texts() == [("user", "a\ufffdb\ufffdc")]
 
 
-def test_read__a_very_long_message_arrives_whole(tmp_path: Path) -> None:
+def test_read__very_long_message(tmp_path: Path) -> None:
     text = " ".join(f"word{n}" for n in range(120_000))
     import_path(write_json(tmp_path / "data.json", [conversation("c1", ("human", text))]))
     assert list_texts() == [("user", text)]
 
 
-def test_read__packed_files_and_archives(tmp_path: Path) -> None:
+def test_read__compressed_files_and_archives(tmp_path: Path) -> None:
     plain = write_json(tmp_path / "data.jsonl", [HELLO]).read_bytes()
     (tmp_path / "one.json.gz").write_bytes(gzip.compress(plain))
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:

@@ -1,4 +1,4 @@
-"""Finding out what a source is."""
+"""Tests of opening sources and detecting formats."""
 
 import gzip
 import json
@@ -32,12 +32,12 @@ def format_of(path: Path, **options: Any) -> str:
 
 @pytest.mark.parametrize("name", RECORDS)
 @pytest.mark.parametrize("suffix", [".json", ".jsonl"])
-def test_open_source__knows_each_format(tmp_path: Path, name: str, suffix: str) -> None:
+def test_open_source__detects_each_format(tmp_path: Path, name: str, suffix: str) -> None:
     assert format_of(write_json(tmp_path / f"x{suffix}", [RECORDS[name]])) == name
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_open_source__knows_it_in_folders_and_archives(tmp_path: Path, name: str) -> None:
+def test_open_source__detects_formats_in_folders_and_archives(tmp_path: Path, name: str) -> None:
     text = json.dumps(RECORDS[name])
     (tmp_path / "folder" / "below").mkdir(parents=True)
     (tmp_path / "folder" / "below" / "x.json.gz").write_bytes(gzip.compress(text.encode()))
@@ -47,13 +47,13 @@ def test_open_source__knows_it_in_folders_and_archives(tmp_path: Path, name: str
     assert format_of(tmp_path / "x.zip") == name
 
 
-def test_open_source__knows_a_libsql_file_by_its_content(tmp_path: Path) -> None:
+def test_open_source__detects_a_libsql_file_by_its_content(tmp_path: Path) -> None:
     path = make_libsql(tmp_path / "anything", {"mastra_threads": [make_thread_row()]})
     with sources.open_source(str(path)) as source:
         assert (source.format, source.unit, source.keeps_ids) == ("mastra", "rows", True)
 
 
-def test_open_source__broken_records_before_a_good_one_do_not_hide_it(tmp_path: Path) -> None:
+def test_open_source__detects_a_format_after_broken_records(tmp_path: Path) -> None:
     lines = b"{broken\n[1]\n5\n" + json.dumps(RECORDS["openai"]).encode()
     (tmp_path / "x.jsonl").write_bytes(lines)
     assert format_of(tmp_path / "x.jsonl") == "openai"
@@ -62,13 +62,13 @@ def test_open_source__broken_records_before_a_good_one_do_not_hide_it(tmp_path: 
 @pytest.mark.parametrize(
     "data", [b"", b"hello", b"[]", b"{}", b'[{"a": 1}]', b"\x00\xff" * 100, b"[" * 100_000]
 )
-def test_open_source__says_what_it_knows_when_it_knows_nothing(tmp_path: Path, data: bytes) -> None:
+def test_open_source__unknown_format_lists_the_known_ones(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.json").write_bytes(data)
     with pytest.raises(InvalidInput, match=r"The format of .* is unknown.*chatgpt.*--format"):
         format_of(tmp_path / "x.json")
 
 
-def test_open_source__a_named_format_is_not_guessed(tmp_path: Path) -> None:
+def test_open_source__format_option_prevents_detection(tmp_path: Path) -> None:
     path = write_json(tmp_path / "x.json", [RECORDS["claude"]])
     assert format_of(path, format="openai") == "openai"
     (item,) = read_items(path, format="openai")
@@ -76,7 +76,7 @@ def test_open_source__a_named_format_is_not_guessed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["chatgpt", "own"])
-def test_open_source__a_store_can_only_be_mastras(tmp_path: Path, format: str) -> None:
+def test_open_source__database_must_have_the_format_mastra(tmp_path: Path, format: str) -> None:
     path = make_libsql(tmp_path / "x.db", {})
     with pytest.raises(InvalidInput, match=f"not {format}"):
         format_of(path, format=format)
@@ -85,13 +85,13 @@ def test_open_source__a_store_can_only_be_mastras(tmp_path: Path, format: str) -
 
 
 @pytest.mark.parametrize("name", ["", "nowhere.json", "empty"])
-def test_open_source__nothing_there(tmp_path: Path, name: str) -> None:
+def test_open_source__missing_path_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInput):
         format_of(tmp_path / name if name else Path())
 
 
-def test_open_source__an_archive_that_is_none(tmp_path: Path) -> None:
+def test_open_source__invalid_archive_is_an_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("x.json", json.dumps([RECORDS["openai"]] * 1000))
     data = (tmp_path / "x.zip").read_bytes()
@@ -112,7 +112,7 @@ def test_open_source__an_archive_that_is_none(tmp_path: Path) -> None:
         (b"[[1]]", "not a JSON object"),
     ],
 )
-def test_open_source__says_reason_a_file_cannot_be_understood(
+def test_open_source__unknown_format_explains_the_reason(
     tmp_path: Path, data: bytes, reason: str
 ) -> None:
     (tmp_path / "x.json").write_bytes(data)
@@ -121,7 +121,7 @@ def test_open_source__says_reason_a_file_cannot_be_understood(
     assert f"x.json is unknown ({reason})." in str(refused.value)
 
 
-def test_read__a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
+def test_read__file_name_need_not_be_utf8(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/\xff.json"
     Path(os.fsdecode(name)).write_text("[1, " + json.dumps(RECORDS["openai"]) + "]")
     refused, *_ = read_items(tmp_path)
@@ -129,7 +129,7 @@ def test_read__a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_open_source__an_archive_rotten_from_the_start(tmp_path: Path, method: int) -> None:
+def test_open_source__damaged_archive_is_an_error(tmp_path: Path, method: int) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
         archive.writestr("x.jsonl", json.dumps(RECORDS["openai"]) * 1_000)
     data = bytearray((tmp_path / "x.zip").read_bytes())
@@ -140,7 +140,7 @@ def test_open_source__an_archive_rotten_from_the_start(tmp_path: Path, method: i
         format_of(tmp_path / "x.zip")
 
 
-def test_read__an_archive_with_rotten_bytes_gives_what_can_be_read(tmp_path: Path) -> None:
+def test_read__damaged_archive_gives_readable_records(tmp_path: Path) -> None:
     lines = "\n".join(json.dumps({**RECORDS["openai"], "id": str(n)}) for n in range(100_000))
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x.jsonl", lines)
@@ -166,7 +166,7 @@ def test_source__position_ends_at_the_size(tmp_path: Path) -> None:
         assert source.position() == source.size
 
 
-def test_source__rows_of_a_store_are_its_messages(tmp_path: Path) -> None:
+def test_source__size_of_a_database_is_its_messages(tmp_path: Path) -> None:
     rows = {
         "mastra_threads": [make_thread_row()],
         "mastra_messages": [make_message_row("a"), make_message_row("b")],

@@ -1,4 +1,4 @@
-"""SQLite's binary JSON: bytes made by the format's rules, and some that LibSQL wrote."""
+"""Tests of decoding SQLite's binary JSON."""
 
 import pytest
 
@@ -36,11 +36,11 @@ from mastra_memory.importers.formats.mastra import sqlite_jsonb
         (b"\xf7\x00\x00\x00\x00\x00\x00\x00\x03" + b"abc", "abc"),
     ],
 )
-def test_decode__each_type_and_each_way_to_say_a_size(blob: bytes, value: object) -> None:
+def test_decode_jsonb__each_type_and_each_size(blob: bytes, value: object) -> None:
     assert sqlite_jsonb.decode_jsonb(blob) == value
 
 
-def test_decode__what_libsql_wrote() -> None:
+def test_decode_jsonb__data_written_by_libsql() -> None:
     blob = (
         b'\xcc\x4c\x17a\x131\x17b\xcb"51.5\x17x\x00\x01\xcc\x18Gdeep'
         b'\xc8\x11\xc3\xbc\xe2\x98\x83 \\"q\\" \\\\ \\n\xc7\x0dworkingMemory\xb7thread text'
@@ -68,12 +68,12 @@ def test_decode__what_libsql_wrote() -> None:
         b"\xfb" + b"\x00" * 8 + b"\x01",
     ],
 )
-def test_decode__refuses_what_is_no_value(blob: bytes) -> None:
+def test_decode_jsonb__invalid_data_is_an_error(blob: bytes) -> None:
     with pytest.raises(ValueError):
         sqlite_jsonb.decode_jsonb(blob)
 
 
-def test_decode__refuses_nesting_that_never_ends() -> None:
+def test_decode_jsonb__deep_nesting_is_an_error() -> None:
     blob = b"\x0b"
     for _ in range(5000):
         size = len(blob)
@@ -83,11 +83,11 @@ def test_decode__refuses_nesting_that_never_ends() -> None:
 
 
 @pytest.mark.parametrize("value", ['{"a": 1}', b"\x4c\x17a\x131"])
-def test_decode_column__text_of_older_rows_and_bytes_of_newer_ones(value: object) -> None:
+def test_decode_json_column__accepts_text_and_bytes(value: object) -> None:
     assert sqlite_jsonb.decode_json_column(value) == {"a": 1}
 
 
 @pytest.mark.parametrize("value", ["{", 5, "[" * 100_000])
-def test_decode_column__refuses_everything_else(value: object) -> None:
+def test_decode_json_column__other_types_are_an_error(value: object) -> None:
     with pytest.raises(ValueError):
         sqlite_jsonb.decode_json_column(value)

@@ -1,4 +1,4 @@
-"""Resources that are users' ids are noticed."""
+"""Tests of finding resource ids that are the ids of users."""
 
 import uuid
 
@@ -24,16 +24,16 @@ def row(resource_id: str) -> ImportRow:
     )
 
 
-def test_user_watch__warns_of_each_once() -> None:
+def test_check_rows__warns_once_about_each_user() -> None:
     ann, ben = make_user("ann"), make_user("ben")
     warned: list[str] = []
     watch = user_ids.UserIdWarning(warned.append)
-    watch.check_rows([row(str(ann.pk)), row("somebody"), row(str(ann.pk))])
+    watch.check_rows([row(str(ann.pk)), row("customer-1"), row(str(ann.pk))])
     watch.check_rows([row(str(ann.pk)), row(str(ben.pk))])
     assert warned == [str(ann.pk), str(ben.pk)]
 
 
-def test_keys_of_users__only_what_reads_the_same() -> None:
+def test_find_user_ids__requires_the_canonical_form() -> None:
     pk = str(make_user("ann").pk)
     odd = [f"0{pk}", f" {pk}", f"{pk}.0", "-1", "9" * 30, str(uuid.uuid4()), "", "ü", "a\x00"]
     assert user_ids.find_user_ids([pk, *odd]) == {pk}

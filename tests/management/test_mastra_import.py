@@ -80,7 +80,7 @@ def test_mastra_import__foreign_format_needs_a_resource(tmp_path: Path) -> None:
 @pytest.mark.django_db
 def test_mastra_import__warns_of_resources_that_are_user_ids(tmp_path: Path) -> None:
     pk = str(make_user("ann").pk)
-    rows = {"mastra_threads": [make_thread_row("t1", pk), make_thread_row("t2", "somebody")]}
+    rows = {"mastra_threads": [make_thread_row("t1", pk), make_thread_row("t2", "customer-1")]}
     path = str(make_libsql(tmp_path / "x.db", rows))
     _, err = run(path)
     assert err.count("Warning") == 1 and f"the resource {pk} has the id of a user" in err

@@ -1,4 +1,4 @@
-"""Small databases as Mastra makes them, for SQLite and for PostgreSQL."""
+"""Create small databases like those of Mastra, in SQLite and in PostgreSQL."""
 
 import json
 import sqlite3
@@ -14,15 +14,15 @@ TABLES = {
         "resourceId": "text",
         "title": "text",
         "metadata": "json",
-        "createdAt": "moment",
-        "updatedAt": "moment",
+        "createdAt": "time",
+        "updatedAt": "time",
     },
     "mastra_resources": {
         "id": "text",
         "workingMemory": "text",
         "metadata": "json",
-        "createdAt": "moment",
-        "updatedAt": "moment",
+        "createdAt": "time",
+        "updatedAt": "time",
     },
     "mastra_messages": {
         "id": "text",
@@ -30,7 +30,7 @@ TABLES = {
         "content": "text",
         "role": "text",
         "type": "text",
-        "createdAt": "moment",
+        "createdAt": "time",
         "resourceId": "text",
     },
     "mastra_observational_memory": {
@@ -43,8 +43,8 @@ TABLES = {
         "originType": "text",
         "config": "text",
         "generationCount": "integer",
-        "lastObservedAt": "moment",
-        "lastReflectionAt": "moment",
+        "lastObservedAt": "time",
+        "lastReflectionAt": "time",
         "pendingMessageTokens": "integer",
         "totalTokensObserved": "integer",
         "observationTokenCount": "integer",
@@ -63,13 +63,13 @@ TABLES = {
         "isBufferingObservation": "flag",
         "isBufferingReflection": "flag",
         "lastBufferedAtTokens": "integer",
-        "lastBufferedAtTime": "moment",
+        "lastBufferedAtTime": "time",
         "metadata": "json",
-        "createdAt": "moment",
-        "updatedAt": "moment",
+        "createdAt": "time",
+        "updatedAt": "time",
     },
 }
-"""Columns with their kind; PostgreSQL has a second column with a time zone for each moment."""
+"""The type of each column. In PostgreSQL each time has a second column with a time zone."""
 
 
 def make_thread_row(thread_id: str = "t1", resource_id: str = "r1", **more: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def make_resource_row(resource_id: str, text: str | None, **more: Any) -> dict[s
 
 
 def make_record_row(record_id: str = "o1", generation: int = 0, **more: Any) -> dict[str, Any]:
-    """A generation about the thread `t1` of `r1`."""
+    """Return a generation of observations of the thread `t1` of `r1`."""
     return {
         "id": record_id,
         "lookupKey": "thread:t1",
@@ -142,7 +142,7 @@ def make_chunk(chunk_id: str = "ombuf-1", **more: Any) -> dict[str, Any]:
 
 
 def make_libsql(path: Path, rows: Rows, *, without: Sequence[str] = (), extra: str = "") -> Path:
-    """A LibSQL file. JSON is stored as given: bytes, or text."""
+    """Create a LibSQL file. Bytes and text in JSON columns are stored unchanged."""
     connection = sqlite3.connect(path)
     for table, columns in TABLES.items():
         if table in without:
@@ -168,16 +168,16 @@ _POSTGRES = {
     "json": "jsonb",
     "integer": "integer",
     "flag": "boolean",
-    "moment": "timestamp",
+    "time": "timestamp",
 }
 
 
 def make_postgres(execute: Any, schema: str, rows: Rows) -> None:
-    """The tables in a schema of their own; a moment given under its `…Z` name goes there."""
+    """Create the tables in a new schema. Times with a time zone have names ending in `Z`."""
     execute(f'CREATE SCHEMA "{schema}"')
     for table, columns in TABLES.items():
         declared = [f'"{name}" {_POSTGRES[kind]}' for name, kind in columns.items()]
-        zoned = [name for name, kind in columns.items() if kind == "moment"]
+        zoned = [name for name, kind in columns.items() if kind == "time"]
         declared += [f'"{name}Z" timestamptz DEFAULT now()' for name in zoned]
         execute(f'CREATE TABLE "{schema}".{table} ({", ".join(declared)}, PRIMARY KEY (id))')
         for row in rows.get(table, ()):
@@ -185,7 +185,7 @@ def make_postgres(execute: Any, schema: str, rows: Rows) -> None:
             places = ", ".join("%s" for _ in row)
             execute(
                 f'INSERT INTO "{schema}".{table} ({names}) VALUES ({places})',
-                [_value(columns.get(name, "moment"), value) for name, value in row.items()],
+                [_value(columns.get(name, "time"), value) for name, value in row.items()],
             )
 
 
