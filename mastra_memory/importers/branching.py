@@ -11,8 +11,8 @@ from mastra_memory.importers.conversation import ConversationBuilder
 from mastra_memory.importers.records import SourceItem, derive_id
 
 AddMessage = Callable[[ConversationBuilder, str, bool], None]
-"""Adds the message of a node to a builder. The flag says that an earlier path has the node too, so
-that an omitted message is not reported again."""
+"""Adds the message of a node to a builder. The flag is True if an earlier path contains the node;
+a message that is not stored must then not be reported again."""
 
 
 @dataclass(frozen=True, slots=True)

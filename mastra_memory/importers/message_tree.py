@@ -55,7 +55,7 @@ def iter_paths(parents: Mapping[str, str | None], current: str | None) -> Iterat
 
 
 def _check_acyclic(parents: Mapping[str, str | None]) -> None:
-    checked: set[str] = set()  # nodes whose path to a root is known to end
+    checked: set[str] = set()  # nodes from which a root is reached
     for start in parents:
         trail: set[str] = set()
         node: str | None = start

@@ -32,7 +32,7 @@ class ImportSource:
     format: str
     """The name of the format."""
     keeps_ids: bool
-    """Whether ids, including those of resources, are taken over unchanged."""
+    """Whether ids, including those of resources, are kept."""
     size: int
     unit: str
     """The unit of `size`: `B` for bytes of files, `rows` for messages in a database."""

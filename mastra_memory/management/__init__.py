@@ -1,0 +1,1 @@
+"""Management commands of this app, all named `mastra_*`."""
