@@ -1,13 +1,14 @@
-"""System checks: what is wrong with the settings and the vectors, told at start-up."""
+"""System checks of the settings, the database and the stored vectors."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from django.core import checks
-from django.db import DatabaseError, connections, router
+from django.db import DatabaseError, connections
 
 from mastra_memory import conf
-from mastra_memory.db import sql
+from mastra_memory.db import routing, sql
 from mastra_memory.embedding import embedder, stats
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 from mastra_memory.exceptions import (
@@ -16,34 +17,33 @@ from mastra_memory.exceptions import (
     MastraMemoryError,
     MemoryNotConfigured,
 )
-from mastra_memory.models import MessageEmbedding
 
 MIN_PGVECTOR_VERSION = (0, 8)
-"""The oldest version that goes on scanning an index until enough of it is in the scope."""
+"""The first version with iterative index scans, which searches in a small scope rely on."""
 PROBE_TEXT = "probe"
 
 
 @checks.register("mastra_memory")
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
-    """Unknown names in `MASTRA_MEMORY` and options that cannot be read."""
-    if fault := conf.find_config_error():
-        return [checks.Error(fault, id="mastra_memory.E001")]
+    """Report unknown settings in `MASTRA_MEMORY` and options that are not valid."""
+    if error := conf.find_config_error():
+        return [checks.Error(error, id="mastra_memory.E001")]
     return [
-        checks.Error(f"MASTRA_MEMORY options of {name}: {fault}", id="mastra_memory.E002")
-        for name, fault in _faulty_options()
+        checks.Error(f"MASTRA_MEMORY options of {name}: {error}", id="mastra_memory.E002")
+        for name, error in _find_option_errors()
     ]
 
 
-def _faulty_options() -> list[tuple[str, str]]:
-    faults = []
+def _find_option_errors() -> list[tuple[str, str]]:
+    errors = []
     for agent_id in (None, *conf.app_settings().AGENTS):
         try:
             conf.get_agent_options(agent_id)
         except (AgentNotFound, MemoryNotConfigured):
             continue
         except InvalidInput as error:
-            faults.append((f"agent {agent_id}" if agent_id else "OPTIONS", str(error)))
-    return faults
+            errors.append((f"agent {agent_id}" if agent_id else "OPTIONS", str(error)))
+    return errors
 
 
 @checks.register("mastra_memory")
@@ -64,17 +64,23 @@ def check_limits(**_: Any) -> list[checks.CheckMessage]:
 
 
 @checks.register("mastra_memory")
-def check_recalled_messages(**_: Any) -> list[checks.CheckMessage]:
-    """Report limits on what is read that are not positive whole numbers."""
+def check_maximums(**_: Any) -> list[checks.CheckMessage]:
+    """Report limits (`MAX_...`) that are not positive whole numbers."""
     if conf.find_config_error():
         return []
-    found: list[checks.CheckMessage] = []
-    for name in ("MAX_RECALLED_MESSAGES", "MAX_PAGE_BYTES"):
-        limit: object = getattr(conf.app_settings(), name)
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            text = f"MASTRA_MEMORY['{name}'] must be a whole number of at least 1."
-            found.append(checks.Error(text, id="mastra_memory.E020"))
-    return found
+    limits = {
+        setting.name: getattr(conf.app_settings(), setting.name)
+        for setting in fields(conf.AppSettings)
+        if setting.name.startswith("MAX_")
+    }
+    return [
+        checks.Error(
+            f"MASTRA_MEMORY['{name}'] must be a whole number of at least 1.",
+            id="mastra_memory.E020",
+        )
+        for name, limit in limits.items()
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1
+    ]
 
 
 def _is_duration(value: Any) -> bool:
@@ -84,7 +90,7 @@ def _is_duration(value: Any) -> bool:
 
 @checks.register("mastra_memory")
 def check_metric(**_: Any) -> list[checks.CheckMessage]:
-    """A metric that pgvector does not know."""
+    """Report a metric that pgvector does not have."""
     if conf.find_config_error():
         return []
     try:
@@ -96,15 +102,15 @@ def check_metric(**_: Any) -> list[checks.CheckMessage]:
 
 @checks.register("mastra_memory")
 def check_database(**_: Any) -> list[checks.CheckMessage]:
-    """A database that is no PostgreSQL: `migrate` would fail in the middle."""
-    alias = router.db_for_write(MessageEmbedding)
+    """Report a database other than PostgreSQL, where `migrate` would fail in the middle."""
+    alias = routing.get_alias()
     vendor = connections[alias].vendor
     if vendor == "postgresql":
         return []
     return [
         checks.Error(
             f"mastra_memory needs PostgreSQL with pgvector; the database {alias} is {vendor}.",
-            hint="Name a PostgreSQL in DATABASES, or route mastra_memory to one.",
+            hint="Set a PostgreSQL database in DATABASES, or route mastra_memory to one.",
             id="mastra_memory.E011",
         )
     ]
@@ -112,16 +118,16 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
 
 @checks.register(checks.Tags.database)
 def check_vectors(databases: Sequence[str] | None = None, **_: Any) -> list[checks.CheckMessage]:
-    """No pgvector or an old one, vectors the embedder cannot be compared with, a missing index.
+    """Report a missing or old pgvector, vectors of another length, and a missing index.
 
-    Runs with `check --database default` and before `migrate`, not when a web server starts.
+    This runs with `check --database default` and before `migrate`, not when a web server starts.
     """
-    if conf.find_config_error() or router.db_for_write(MessageEmbedding) not in (databases or ()):
+    if conf.find_config_error() or routing.get_alias() not in (databases or ()):
         return []
     try:
         return _check_version() or [*_check_lengths(), *_check_index()]
     except DatabaseError:
-        return []  # there is no database, or it is not migrated yet
+        return []  # The database does not exist or is not migrated yet.
 
 
 def _check_version() -> list[checks.CheckMessage]:
@@ -138,12 +144,18 @@ def _check_version() -> list[checks.CheckMessage]:
 def check_extension_version(
     created: str | None, available: str | None, may_create: bool
 ) -> list[checks.CheckMessage]:
-    """What is wrong with pgvector: its version in this database, that on the server."""
+    """Report what is wrong with pgvector.
+
+    Args:
+        created: Its version in this database, or None.
+        available: Its version on the server, or None.
+        may_create: Whether the database user may create extensions.
+    """
     version = created or available
     if version is None:
         return [
             checks.Error(
-                "The PostgreSQL server does not know the extension vector (pgvector).",
+                "The extension vector (pgvector) is not available on the PostgreSQL server.",
                 hint="Install it on the server, 0.8 or newer; packages are called "
                 "postgresql-NN-pgvector, and hosted databases list it among their extensions.",
                 id="mastra_memory.E009",
@@ -170,7 +182,7 @@ def check_extension_version(
 
 
 def _check_lengths() -> list[checks.CheckMessage]:
-    """Whether the embedder's vectors are as long as those that are stored of it."""
+    """Report stored vectors of another length than those of the embedder."""
     stored = stats.list_dimensions()
     model = conf.app_settings().EMBEDDER
     if not stored:
@@ -181,7 +193,7 @@ def _check_lengths() -> list[checks.CheckMessage]:
     except MastraMemoryError as error:
         return [checks.Error(f"EMBEDDER: {error}", id="mastra_memory.E005")]
     if model not in stored:
-        return [_nothing_yet(model, made, stored)]
+        return [_warn_about_missing_vectors(model, made, stored)]
     if made is None and len(stored[model]) == 1:
         return []
     wrong = [length for length in stored[model] if length != made]
@@ -191,13 +203,15 @@ def _check_lengths() -> list[checks.CheckMessage]:
         checks.Error(
             f"{model} makes vectors of {made or stored[model][-1]} dimensions, but stored are also "
             f"vectors of {wrong[0]} dimensions, which are never compared with them.",
-            hint="Run `manage.py mastra_embed --again` to make all vectors anew.",
+            hint="Run `manage.py mastra_embed --again` to embed all messages again.",
             id="mastra_memory.E006",
         )
     ]
 
 
-def _nothing_yet(model: str, made: int | None, stored: dict[str, list[int]]) -> checks.CheckMessage:
+def _warn_about_missing_vectors(
+    model: str, made: int | None, stored: dict[str, list[int]]
+) -> checks.CheckMessage:
     others = ", ".join(f"{name} ({lengths[-1]} dimensions)" for name, lengths in stored.items())
     own = f"{model} ({made} dimensions)" if made else model
     return checks.Warning(
@@ -209,7 +223,7 @@ def _nothing_yet(model: str, made: int | None, stored: dict[str, list[int]]) -> 
 
 
 def _check_index() -> list[checks.CheckMessage]:
-    """Whether many vectors of the embedder are stored without an index."""
+    """Report many stored vectors without an index."""
     known = conf.app_settings()
     found: list[checks.CheckMessage] = []
     for dimensions in stats.list_dimensions().get(known.EMBEDDER, []):

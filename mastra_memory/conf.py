@@ -1,4 +1,7 @@
-"""The settings of this app: one dict, `MASTRA_MEMORY`, typed here and read live."""
+"""The settings of this app: the dict `MASTRA_MEMORY`, with types and defaults.
+
+Settings are not cached at import, so `override_settings` works in tests.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,63 +15,65 @@ from mastra_memory.options import MemoryOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppSettings:
-    """Every setting with its default."""
+    """All settings with their defaults."""
 
     OPTIONS: Mapping[str, Any] = field(default_factory=dict)
-    """What every agent gets, in Mastra's terms: `{"lastMessages": 20, ...}`, or snake_case."""
+    """Memory options of all agents, in camelCase or snake_case: `{"lastMessages": 20}`."""
     AGENTS: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
-    """Named agents, each with what differs from OPTIONS; None is an agent without memory.
-    When none is named, every `agentId` gets OPTIONS."""
+    """Options of single agents, merged into OPTIONS; None means an agent without memory.
+    If the dict is empty, every `agentId` is accepted and gets OPTIONS."""
     MODEL: str = "local/extractive"
-    """`provider/model` of the text model for titles and summaries; the default calls none."""
+    """`provider/model` of the text model for titles and summaries; the default calls no model."""
     PROVIDERS: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Per provider `base_url` and `api_key`, where the environment does not say them. A provider
-    that is none of pydantic-ai's must speak the OpenAI protocol at its `base_url`."""
+    """`base_url` and `api_key` by provider, unless the environment sets them. A provider that
+    pydantic-ai does not know must speak the OpenAI protocol at its `base_url`."""
     PRICES: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """US dollars for a million `input` and `output` tokens of a `provider/model`, where the list
-    of public prices does not know it."""
+    """US dollars for a million `input` and `output` tokens of a `provider/model`, for models
+    that are not in the list of public prices."""
     MODEL_TIMEOUT: float = 60.0
     """Seconds that one call to a model may take."""
     TOKEN_COUNTER: str = "mastra_memory.content.tokens.HeuristicCounter"
     """Dotted path of the class that counts tokens; see `tokens.TokenCounter`."""
     RESOURCE_FOR_REQUEST: str = "mastra_memory.api.permissions.resource_of_user"
-    """Dotted path: request to resource id, None for a caller who may see all."""
+    """Dotted path of a function that returns the resource id of a request, or None for a caller who
+    may see all resources."""
     ADMIN_THREADS: str = ""
-    """Dotted path: (request, Thread queryset) to the threads that this member of staff may see."""
+    """Dotted path of a function that takes a request and a queryset of threads, and returns the
+    threads that the user may see in the admin. Empty means all."""
     REDACT: Sequence[str] = ("email", "phone", "card")
-    """What is masked for people without the right to see it: `email`, `phone`, `card`, and regular
-    expressions of your own."""
+    """What is masked for users without the permission to see it: `email`, `phone`, `card`, and
+    regular expressions of your own."""
     CONTENT_SECURITY_POLICY: bool = True
     """Send a strict Content-Security-Policy with our admin pages; off if you send your own."""
     MAX_BODY_BYTES: int = 20 * 1024 * 1024
-    """The largest request body that is taken, in bytes."""
+    """The maximum size of a request body, in bytes."""
     MAX_BODY_VALUES: int = 1_000_000
-    """The most names and values that the JSON of a request body may hold. Python objects take up
+    """The maximum number of names and values in the JSON of a request body. Python objects take up
     to 100 times the bytes of the JSON text they are parsed from, so `MAX_BODY_BYTES` alone does not
     bound memory."""
     MAX_MESSAGES_PER_SAVE: int = 5_000
-    """The most messages that one save may hold."""
+    """The maximum number of messages in one save."""
     MAX_NEW_MESSAGES: int = 1_000
-    """The most new messages for which one context is built, or that one turn may save."""
+    """The maximum number of new messages in one context or one turn."""
     MAX_IDS: int = 10_000
-    """The most ids of threads or messages that one call may name."""
+    """The maximum number of ids of threads or messages in one call."""
     MAX_PARTS: int = 10_000
-    """The most parts of one message."""
+    """The maximum number of parts of a message."""
     MAX_MESSAGE_BYTES: int = 20 * 1024 * 1024
-    """The largest content of one message, in bytes of JSON."""
+    """The maximum size of the content of a message, in bytes of JSON."""
     MAX_WORKING_MEMORY_BYTES: int = 1024 * 1024
-    """The largest working memory, in bytes. It goes into every prompt, and each change keeps the
-    text before it as a revision."""
+    """The maximum size of a working memory, in bytes. It is part of every prompt, and each change
+    keeps the old text as a revision."""
     MAX_TITLE_LENGTH: int = 30_000
-    """The longest title of a thread, in characters."""
+    """The maximum length of a thread's title, in characters."""
     MAX_PER_PAGE: int = 1000
-    """The largest page for callers who are not unscoped."""
+    """The maximum page size for callers who are limited to a resource."""
     MAX_PAGE_BYTES: int = 32 * 1024 * 1024
     """The most bytes of message content in one page of messages. A page that would be larger ends
     early and holds at least one message."""
     MAX_RECALLED_MESSAGES: int = 1000
-    """The most messages that one recall, context or search reads of a history, and of matches with
-    their neighbours, for every caller. Larger options are lowered to it."""
+    """The maximum number of messages that a recall, context or search reads from a history, and
+    again from matches with their neighbours. Larger options are lowered to it."""
     STATEMENT_TIMEOUT_API: float | None = 5.0
     """Seconds that one SQL statement of an API request may run; then the answer is 503. 0 means no
     limit, None leaves the session's `statement_timeout` as it is."""
@@ -79,33 +84,33 @@ class AppSettings:
     EMBEDDER: str = "local/wordllama"
     """`provider/model` of the embedder, or the dotted path of a class or function of your own."""
     EMBED_ALSO: Sequence[str] = ()
-    """More embedders for what is saved from now on, while you change from one to another."""
+    """More embedders for new messages, while you change from one embedder to another."""
     EMBEDDER_TIMEOUT: float = 20.0
     """Seconds that one call to an embedder may take."""
     EMBEDDER_ATTEMPTS: int = 6
-    """How often the vectors of a message are tried before they are given up until told to retry."""
+    """The maximum number of attempts to embed a message. `mastra_embed --retry` starts again."""
     EMBEDDING_METRIC: str = "cosine"
     """How vectors are compared: `cosine`, `inner_product` or `euclidean`."""
     EMBEDDING_INDEX: Mapping[str, int | str] = field(default_factory=dict)
-    """`m` and `ef_construction` of the HNSW index (pgvector's own are 16 and 64), and
+    """`m` and `ef_construction` of the HNSW index (pgvector's defaults are 16 and 64), and
     `maintenance_work_mem` for building it."""
     EXACT_SEARCH_LIMIT: int = 5_000
-    """In a scope with at most so many vectors a search always compares them all; beyond, it asks
-    the index where that is quicker."""
+    """A search compares all vectors if its scope has at most this many. With more it uses the index
+    if that is faster."""
     BROKER_TIMEOUT: float = 0.05
-    """Seconds that a request may spend on reaching Celery's broker. When it cannot be reached, work
-    waits in the rows. Raise it where the broker is far away."""
+    """Seconds that a request may spend on connecting to Celery's broker. If it cannot connect, the
+    work stays queued in the database. Raise it if the broker is far away."""
     SEARCH_LANGUAGE: str = "english"
     """PostgreSQL's text search configuration. Run `manage.py mastra_reindex` after a change."""
 
 
 def app_settings() -> AppSettings:
-    """The settings as they are now: read anew when another dict is in place."""
+    """Return the current settings."""
     return _read().settings
 
 
 def find_config_error() -> str:
-    """Why `MASTRA_MEMORY` cannot be read at all; empty when it can."""
+    """Return why `MASTRA_MEMORY` cannot be read, or an empty string if it can."""
     given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
     if not isinstance(given, Mapping):
         return f"MASTRA_MEMORY must be a dict, not {type(given).__name__}"
@@ -121,56 +126,57 @@ def find_config_error() -> str:
 
 
 def get_embedding_models() -> list[str]:
-    """The embedders of what is saved from now on, the one that recall uses first."""
-    known = app_settings()
-    return list(dict.fromkeys([known.EMBEDDER, *known.EMBED_ALSO]))
+    """Return the embedders of new messages; the first one is that of recall."""
+    current = app_settings()
+    return list(dict.fromkeys([current.EMBEDDER, *current.EMBED_ALSO]))
 
 
 def get_agent_options(agent_id: str | None) -> MemoryOptions:
-    """The options of an agent; of no agent, OPTIONS.
+    """Return the options of an agent, or OPTIONS for None.
 
-    Raises `AgentNotFound` for an id that is none of the configured agents, and
-    `MemoryNotConfigured` for an agent without memory.
+    Raises:
+        AgentNotFound: Agents are configured, but not this one.
+        MemoryNotConfigured: The agent has no memory.
     """
     read = _read()
     key = agent_id if read.settings.AGENTS else None
     if key not in read.options:
-        own = _own_options(read.settings, key)
+        own = _get_own_options(read.settings, key)
         read.options[key] = MemoryOptions.parse(read.settings.OPTIONS, own)
     return read.options[key]
 
 
-def _own_options(known: AppSettings, agent_id: str | None) -> Mapping[str, Any]:
+def _get_own_options(app: AppSettings, agent_id: str | None) -> Mapping[str, Any]:
     if agent_id is None:
         return {}
-    if agent_id not in known.AGENTS:
+    if agent_id not in app.AGENTS:
         raise AgentNotFound
-    own = known.AGENTS[agent_id]
+    own = app.AGENTS[agent_id]
     if own is None:
         raise MemoryNotConfigured
     return own
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """What a dict of settings says."""
+class _ParsedSettings:
+    """The parsed settings of one dict."""
 
     given: Mapping[str, Any]
-    """The dict itself, held so that no other can be taken for it."""
+    """The dict. It is kept alive, so that no other dict can get its identity."""
     settings: AppSettings
     options: dict[str | None, MemoryOptions] = field(default_factory=dict)
-    """By agent, as they are asked for."""
+    """Options by agent, parsed when they are first needed."""
 
 
 _NOTHING: dict[str, Any] = {}
-_last: _Read | None = None
+_last: _ParsedSettings | None = None
 
 
-def _read() -> _Read:
-    """The settings, parsed once for each dict: `override_settings` puts another one in place."""
+def _read() -> _ParsedSettings:
+    """Return the settings, parsed once for each dict; `override_settings` sets another dict."""
     global _last
     given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
     last = _last
     if last is None or last.given is not given:
-        last = _last = _Read(given, AppSettings(**given))
+        last = _last = _ParsedSettings(given, AppSettings(**given))
     return last

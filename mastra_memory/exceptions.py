@@ -1,27 +1,27 @@
-"""What can go wrong, one class a case; the message is a sentence a person can act on."""
+"""The exceptions of this app. Their messages tell a user what to do."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 MAX_ISSUES = 100
-"""So many faults of one input are told: a refusal is not to be much larger than the input."""
+"""The maximum number of issues in an error, so that the answer is not larger than the input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One fault of an input: the dotted path of the field and what is wrong with it."""
+    """An error in an input: the dotted path of the field, and what is wrong with it."""
 
     field: str
     message: str
 
 
 class MastraMemoryError(Exception):
-    """The base of every error this app raises on purpose."""
+    """The base class of the exceptions of this app."""
 
 
 class InvalidInput(MastraMemoryError):
-    """An input cannot be taken; `issues` says where and why. Nothing was changed."""
+    """An input is not valid; `issues` lists where and why. Nothing was changed."""
 
     def __init__(self, message: str, issues: Iterable[Issue] = ()) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class InvalidInput(MastraMemoryError):
 
 
 class InvalidJson(InvalidInput):
-    """A text is not JSON; `reason`, `line` and `column` say where and why."""
+    """A text is not JSON; see `reason`, `line` and `column`."""
 
     def __init__(self, reason: str, line: int, column: int) -> None:
         super().__init__(f"Not valid JSON: {reason}: line {line} column {column}")
@@ -46,7 +46,7 @@ class ThreadNotFound(MastraMemoryError):
 
 
 class AgentNotFound(MastraMemoryError):
-    """Agents are configured, and this id is none of them."""
+    """Agents are configured, but none with this id."""
 
     def __init__(self, message: str = "Agent not found") -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ class FeatureDisabled(MastraMemoryError):
 
 
 class AccessDenied(MastraMemoryError):
-    """The thread is another resource's; the message never tells whose or what it holds."""
+    """The thread belongs to another resource. The message does not name that resource."""
 
     def __init__(
         self, message: str = "Access denied: thread belongs to a different resource"
@@ -73,7 +73,7 @@ class AccessDenied(MastraMemoryError):
 
 
 class Conflict(MastraMemoryError):
-    """An id is taken, or belongs to somebody else. Nothing was changed."""
+    """An id is taken, or belongs to another resource. Nothing was changed."""
 
 
 class BodyTooLarge(MastraMemoryError):
@@ -81,15 +81,15 @@ class BodyTooLarge(MastraMemoryError):
 
 
 class ProviderUnavailable(MastraMemoryError):
-    """A model provider failed in a way that may heal: time-out, overload, network."""
+    """A model provider failed temporarily: time-out, overload, network."""
 
 
 class ProviderRefused(MastraMemoryError):
-    """A model provider refused in a way that will not heal by itself: key, model name, input."""
+    """A model provider refused a request permanently: wrong key, model name or input."""
 
 
 class StaleData(MastraMemoryError):
-    """Somebody else changed it since it was read. Nothing was changed."""
+    """Another user changed the object since it was read. Nothing was changed."""
 
 
 class ConcurrentUpdate(MastraMemoryError):
@@ -108,10 +108,10 @@ class ConcurrentUpdate(MastraMemoryError):
 
 
 class EmbedderMismatch(MastraMemoryError):
-    """The stored vectors and the embedder's differ in length, so nothing can be compared."""
+    """The vectors of the embedder have another length than the stored ones."""
 
     def __init__(self, model: str, *, stored: int, made: int) -> None:
         super().__init__(
-            f"{model} makes vectors of {made} dimensions now, but stored are vectors of {stored}. "
-            f"Run `manage.py mastra_embed --again` to make them anew."
+            f"{model} now makes vectors of {made} dimensions, but the stored ones have {stored}. "
+            "Run `manage.py mastra_embed --again` to embed all messages again."
         )

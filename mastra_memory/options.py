@@ -1,4 +1,4 @@
-"""What an agent's memory does: Mastra's options, typed, merged and checked."""
+"""The options of an agent's memory: Mastra's options, merged, checked and typed."""
 
 import logging
 import math
@@ -28,7 +28,7 @@ DEFAULT_TEMPLATE = "\n# User Information\n" + "".join(
 )
 
 MAX_SAFE_INTEGER = 2**53 - 1
-"""JavaScript's largest whole number, which stands for "all"; more is read as that."""
+"""JavaScript's largest safe integer, which clients send for "all". Larger numbers become it."""
 
 _OPAQUE = frozenset({"schema", "filter", "template", "instructions"})
 _REMOVED = {
@@ -39,12 +39,12 @@ _REMOVED = {
 
 
 def snake_keys(options: Any) -> Any:
-    """Option names in snake_case at every level; schemas, filters and texts stay as they are."""
+    """Return the options with names in snake_case; schemas, filters and texts do not change."""
     return _rename(options, lambda key: re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower())
 
 
 def camel_keys(options: Any) -> Any:
-    """The opposite of `snake_keys`."""
+    """Return the options with names in camelCase, the opposite of `snake_keys`."""
     return _rename(options, lambda key: re.sub(r"_([a-z0-9])", lambda m: m[1].upper(), key))
 
 
@@ -66,10 +66,15 @@ def merge_options(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[
 def parse_request_options(
     given: Mapping[str, Any] | None, own: "MemoryOptions"
 ) -> dict[str, Any] | None:
-    """Return the options of a request in snake_case; `own` are the agent's.
+    """Return the options of a request in snake_case.
 
-    Raises `InvalidInput` for a schema of working memory that is not the agent's own. Schemas come
-    from the settings only: checking one, and a value against it, can take any amount of time.
+    Args:
+        given: The options from the request.
+        own: The options of the agent.
+
+    Raises:
+        InvalidInput: A schema of working memory differs from the agent's. Schemas come from the
+            settings only, because validation against a hostile schema can take any amount of time.
     """
     if given is None:
         return None
@@ -97,15 +102,16 @@ def _parsed(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageHistory:
-    """History limited by tokens."""
+    """A limit on the history in tokens."""
 
     max_tokens: int
     at_max_remove_tokens: int
+    """How many tokens are removed when the limit is reached, so that prompts stay cacheable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticRecall:
-    """How messages are found by meaning."""
+    """Options of recall by meaning."""
 
     top_k: int = 4
     before: int = 1
@@ -114,12 +120,12 @@ class SemanticRecall:
     threshold: float | None = None
     filter: Mapping[str, Any] | None = None
     mode: Literal["vector", "hybrid"] = "vector"
-    """`vector` is Mastra's meaning; `hybrid` weighs words as well."""
+    """`vector` compares embeddings, as Mastra does; `hybrid` also ranks by words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemoryOptions:
-    """The text kept for a thread or a resource."""
+    """Options of working memory."""
 
     enabled: bool = False
     scope: Literal["thread", "resource"] = "resource"
@@ -127,12 +133,12 @@ class WorkingMemoryOptions:
     schema: Mapping[str, Any] | None = None
     agent_managed: bool = True
     version: Literal["stable", "vnext"] = "stable"
-    """`vnext`: the agent changes Markdown piece by piece."""
+    """`vnext`: the agent changes single parts of the Markdown text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationalMemoryOptions:
-    """The part of observational memory's options that is data; the engine adds its own."""
+    """Options of observational memory."""
 
     scope: Literal["thread", "resource"] = "thread"
     message_tokens: int = 30_000
@@ -143,7 +149,7 @@ class ObservationalMemoryOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateTitle:
-    """When and how a thread gets a title by itself."""
+    """Options of generated titles."""
 
     model: str | None = None
     instructions: str | None = None
@@ -152,7 +158,7 @@ class GenerateTitle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryOptions:
-    """All options of one agent. `None` means that a feature is off."""
+    """All options of an agent. None means that a feature is off."""
 
     last_messages: int | Literal[False] = 10
     last_messages_is_set: bool = False
@@ -165,32 +171,35 @@ class MemoryOptions:
     observational_memory: ObservationalMemoryOptions | None = None
     generate_title: GenerateTitle | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """The options as they were given, merged, in snake_case."""
+    """The merged options in snake_case, as they were given."""
 
     @staticmethod
     def parse(*layers: Mapping[str, Any]) -> "MemoryOptions":
-        """Merge the layers, later ones winning, and check them.
+        """Merge the layers and check the result; later layers override earlier ones.
 
-        Names may be Mastra's camelCase or snake_case. Raises `InvalidInput` naming each fault.
+        Names may be in Mastra's camelCase or in snake_case.
+
+        Raises:
+            InvalidInput: It names every error.
         """
         raw: dict[str, Any] = {}
         for layer in layers:
             raw = merge_options(raw, snake_keys(layer))
-        return _Reader(raw).read()
+        return _OptionsReader(raw).read()
 
     def merged(self, override: Mapping[str, Any] | None) -> "MemoryOptions":
-        """These options with per-call ones over them."""
+        """Return these options with the options of a call merged into them."""
         return MemoryOptions.parse(self.raw, override) if override else self
 
     @property
     def is_history_disabled(self) -> bool:
-        """True when no history is wanted unless a page is asked for."""
+        """Whether a recall without a page returns no history."""
         no_tokens = self.message_history is not None and self.message_history.max_tokens == 0
         return not self.last_messages or no_tokens
 
 
-class _Reader:
-    """Reads merged options and collects their faults, so that all are told at once."""
+class _OptionsReader:
+    """Reads merged options and collects all errors, to report them together."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
@@ -199,7 +208,7 @@ class _Reader:
     def read(self) -> MemoryOptions:
         for path, reason in _REMOVED.items():
             if self.get(path, None) is not None:
-                self.fault(path, reason)
+                self.add_error(path, reason)
         options = MemoryOptions(
             last_messages=self.last_messages(),
             last_messages_is_set="last_messages" in self.raw,
@@ -217,7 +226,7 @@ class _Reader:
             raise InvalidInput(f"Invalid memory options: {detail}", self.issues)
         return options
 
-    def fault(self, path: str, reason: str) -> None:
+    def add_error(self, path: str, reason: str) -> None:
         self.issues.append(Issue(path, reason))
 
     def get(self, path: str, default: Any) -> Any:
@@ -229,26 +238,26 @@ class _Reader:
         return value
 
     def feature(self, name: str) -> bool:
-        """Whether an option that is a bool or an object is on."""
+        """Return whether a feature is on. Its option is a bool or an object."""
         value = self.get(name, False)
         if isinstance(value, Mapping):
             return value.get("enabled", True) is not False
         return self.one_of(name, (False, True, None)) is True
 
     def one_of(self, path: str, allowed: tuple[Any, ...]) -> Any:
-        """The value at `path`, the first of `allowed` when absent."""
+        """Return the value at `path`, or the first of `allowed` if it is absent."""
         value = self.get(path, allowed[0])
-        for choice in allowed:  # 0 and 1 equal False and True, but are not flags
+        for choice in allowed:  # 0 == False, but 0 is not a flag.
             if value == choice and isinstance(value, bool) == isinstance(choice, bool):
                 return value
-        self.fault(path, f"must be one of {', '.join(map(str, allowed))}")
+        self.add_error(path, f"must be one of {', '.join(map(str, allowed))}")
         return allowed[0]
 
     def whole(self, path: str, default: int, minimum: int = 0) -> int:
         value = self.get(path, default)
         if isinstance(value, int) and not isinstance(value, bool) and value >= minimum:
             return min(value, MAX_SAFE_INTEGER)
-        self.fault(path, f"must be a whole number of at least {minimum}")
+        self.add_error(path, f"must be a whole number of at least {minimum}")
         return default
 
     def number(self, path: str) -> float | None:
@@ -257,14 +266,14 @@ class _Reader:
             return None
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
-        self.fault(path, "must be a number")
+        self.add_error(path, "must be a number")
         return None
 
     def text(self, path: str) -> str | None:
         value = self.get(path, None)
         if value is None or isinstance(value, str):
             return value
-        self.fault(path, "must be text")
+        self.add_error(path, "must be text")
         return None
 
     def last_messages(self) -> int | Literal[False]:
@@ -278,7 +287,7 @@ class _Reader:
         limit = self.whole("message_history.max_tokens", 0)
         removed = self.whole("message_history.at_max_remove_tokens", limit // 4)
         if removed > limit:
-            self.fault("message_history.at_max_remove_tokens", "must not exceed max_tokens")
+            self.add_error("message_history.at_max_remove_tokens", "must not exceed max_tokens")
         return MessageHistory(max_tokens=limit, at_max_remove_tokens=removed)
 
     def semantic_recall(self) -> SemanticRecall | None:
@@ -304,7 +313,7 @@ class _Reader:
     def working_memory(self) -> WorkingMemoryOptions:
         if self.get("working_memory.version", None) == "vnext":
             if self.get("working_memory.use_state_signals", False):
-                self.fault("working_memory.use_state_signals", "does not go with version vnext")
+                self.add_error("working_memory.use_state_signals", "does not go with version vnext")
         return WorkingMemoryOptions(
             enabled=self.get("working_memory.enabled", False) is True,
             scope=self.one_of("working_memory.scope", ("resource", "thread")),
@@ -315,7 +324,10 @@ class _Reader:
         )
 
     def schema(self, path: str) -> Mapping[str, Any] | None:
-        """A JSON schema: an object, its text, or a pydantic model. Broken text asks for nothing."""
+        """Return a JSON schema from an object, its text, or a pydantic model.
+
+        A text that is not JSON counts as an empty schema, as in Mastra.
+        """
         value = self.get(path, None)
         if hasattr(value, "model_json_schema"):
             return value.model_json_schema()
@@ -323,7 +335,7 @@ class _Reader:
             value = _parsed(value)
         if value is None or isinstance(value, Mapping):
             return value
-        self.fault(path, "must be a JSON schema object")
+        self.add_error(path, "must be a JSON schema object")
         return None
 
     def observational_memory(self) -> ObservationalMemoryOptions | None:

@@ -1,4 +1,4 @@
-"""Signals we send to host projects, always after commit; we never listen to them ourselves."""
+"""Signals for host projects, sent after commit. This app does not receive them itself."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ messages_saved = Signal()
 """Messages were stored. Arguments: `thread_ids`, `message_ids`."""
 
 thread_deleted = Signal()
-"""A thread and all that hangs on it is gone. Arguments: `thread_id`, `resource_id`."""
+"""A thread was deleted with everything in it. Arguments: `thread_id`, `resource_id`."""
 
 thread_cloned = Signal()
 """A thread was copied. Arguments: `source_thread_id`, `thread_id`."""
 
 thread_transferred = Signal()
-"""A thread changed hands. Arguments: `thread_id`, `old_resource_id`, `resource_id`."""
+"""A thread was given to another resource. Arguments: `thread_id`, `old_resource_id`, `resource_id`."""
 
 
 def send(signal: Signal, **facts: Any) -> None:
-    """Send after commit; a receiver that fails is logged and hurts nobody else."""
+    """Send the signal after commit. A receiver that fails is logged; the others still run."""
     if signal.receivers:
         routing.on_commit(lambda: signal.send_robust(sender=None, **facts))

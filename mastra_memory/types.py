@@ -1,4 +1,4 @@
-"""The plain values that the facade answers with: rows as they were read, JSON parsed on demand."""
+"""The values that `Memory` returns and accepts. JSON is parsed when it is needed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ ClonedMessage = TypeVar("ClonedMessage")
 
 
 class StoredThread(NamedTuple):
-    """One thread as it stands in the database."""
+    """A stored thread."""
 
     id: str
     resource_id: str
     title: str
     metadata_json: str | None
-    """JSON text of the metadata, thread-scoped working memory included; None when there is none."""
+    """The metadata as JSON text, with the working memory of the thread; None if there is none."""
     created: str
-    """When it was created, as the wire shows it: `2024-01-01T00:00:00.000Z`."""
+    """When it was created, in the format of the API: `2024-01-01T00:00:00.000Z`."""
     updated: str
     """When it was last active, in the same form."""
 
@@ -35,12 +35,12 @@ class StoredThread(NamedTuple):
 
     @property
     def metadata(self) -> dict[str, Any] | None:
-        """The metadata, parsed anew at each access."""
+        """The metadata, parsed at each access."""
         return None if self.metadata_json is None else json_text.loads(self.metadata_json)
 
 
 class StoredMessage(NamedTuple):
-    """One message as it stands in the database."""
+    """A stored message."""
 
     id: str
     thread_id: str
@@ -48,49 +48,49 @@ class StoredMessage(NamedTuple):
     role: str
     type: str
     content_json: str
-    """JSON text of the content, never parsed on the way to a client."""
+    """The content as JSON text, which is passed on to clients unparsed."""
     created: str
-    """When it was said, as the wire shows it: `2024-01-01T00:00:00.000Z`."""
+    """Its time, in the format of the API: `2024-01-01T00:00:00.000Z`."""
     sequence: int
-    """Breaks ties of `created_at`; grows in the order of saving."""
+    """Orders messages with the same time, in the order of saving."""
     signal: str = ""
-    """The kind of signal or reminder the message is, `""` for an ordinary one."""
+    """The signal type; see `content.signal_types`. Empty for an ordinary message."""
 
     @property
     def created_at(self) -> datetime:
-        """When it was said."""
+        """The time of the message."""
         return datetime.fromisoformat(self.created)
 
     @property
     def sort_key(self) -> tuple[str, int]:
-        """What messages are ordered by: the time, then the sequence."""
+        """The key by which messages are ordered: time, then sequence."""
         return self.created, self.sequence
 
     @property
     def content(self) -> dict[str, Any]:
-        """The content, parsed anew at each access."""
+        """The content, parsed at each access."""
         return json_text.loads(self.content_json)
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """One page of a thread list."""
+    """A page of a thread list."""
 
     threads: Sequence[StoredThread]
     total: int
     page: int
     per_page: int | bool
-    """False when everything was asked for."""
+    """False if all threads were requested."""
     has_more: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """One page of a message list, with what `include` or semantic recall added to it."""
+    """A page of a message list, with the messages that `include` or semantic recall added."""
 
     messages: Sequence[StoredMessage]
     total: int
-    """Messages of the thread that match the filter, hidden ones counted, added ones not."""
+    """How many messages of the thread match the filter, with hidden and without added ones."""
     page: int
     per_page: int | bool
     has_more: bool
@@ -100,7 +100,7 @@ class MessagePage:
 
 @dataclass(frozen=True, slots=True)
 class SavedMessages:
-    """What a save stored, sorted by time, ties in the order given."""
+    """The messages that a save stored, ordered by time."""
 
     messages: Sequence[StoredMessage]
     usage_tokens: int = 0
@@ -108,7 +108,7 @@ class SavedMessages:
 
 @dataclass(frozen=True, slots=True)
 class CloneResult(Generic[ClonedMessage]):
-    """A fresh clone. `messages` is empty for `copy_thread`, which does not read the bodies."""
+    """A new clone. `messages` is empty for `copy_thread`, which does not read the contents."""
 
     thread: StoredThread
     message_id_map: dict[str, str]
@@ -119,7 +119,7 @@ class CloneResult(Generic[ClonedMessage]):
 
 @dataclass(frozen=True, slots=True)
 class ContextMessage:
-    """A message beside a search hit."""
+    """A message next to a search hit."""
 
     id: str
     role: str
@@ -129,7 +129,7 @@ class ContextMessage:
 
 @dataclass(frozen=True, slots=True)
 class SearchContext:
-    """What was said around a search hit, in the order of time."""
+    """The messages before and after a search hit, ordered by time."""
 
     before: Sequence[ContextMessage] = ()
     after: Sequence[ContextMessage] = ()
@@ -177,7 +177,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What a working memory was from one change to the next."""
+    """The content of a working memory between two changes."""
 
     version: int
     content: str
@@ -185,14 +185,14 @@ class Revision:
     """Where the change came from: `api`, `agent`, `admin`, `clone`, `import`, `python`, …"""
     author_id: Any
     created: str
-    """When, as the wire shows it."""
+    """When it was changed, in the format of the API."""
     author: str = ""
-    """The name of the user who made the change, empty where it was no user."""
+    """The name of the user who made the change; empty if it was not a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionPage:
-    """One page of a working memory's revisions, newest first."""
+    """A page of the revisions of a working memory, newest first."""
 
     revisions: Sequence[Revision]
     total: int
@@ -203,7 +203,7 @@ class RevisionPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFilter:
-    """Which messages of a thread are meant; all conditions must hold."""
+    """Conditions on messages of a thread; all of them must be true."""
 
     start: datetime | None = None
     end: datetime | None = None
@@ -216,7 +216,7 @@ class MessageFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Include:
-    """One message to bring along, with so many neighbours on each side."""
+    """A message to add to a page, with a number of neighbours on each side."""
 
     id: str
     before: int = 0
@@ -225,7 +225,7 @@ class Include:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSelection:
-    """Which messages a clone gets: all conditions must hold, then the newest `limit` stay."""
+    """The messages to clone: of those that meet all conditions, the newest `limit`."""
 
     limit: int | None = None
     """None, 0 and less mean no limit."""

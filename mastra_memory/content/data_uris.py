@@ -1,4 +1,4 @@
-"""Data URIs (RFC 2397): files whose bytes are part of a message."""
+"""Data URIs (RFC 2397): files with their bytes in a URL."""
 
 import binascii
 import re

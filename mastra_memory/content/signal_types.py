@@ -31,8 +31,8 @@ def is_reminder(role: str, signal: str) -> bool:
 def get_signal_type(role: str, content: Mapping[str, Any]) -> str:
     """Return the signal type of a message, or an empty string for an ordinary message.
 
-    A reminder stays one, whatever its data parts say: they come from outside and must not make a
-    hidden message visible.
+    The data parts of a message cannot turn a reminder into something else. They come from clients
+    and must not make a hidden message visible.
     """
     metadata = content.get("metadata") or {}
     signal = metadata.get("signal") if role == "signal" else None

@@ -1,4 +1,4 @@
-"""What may be an id, and what may be a key that a metadata filter names."""
+"""Check ids, and keys in metadata filters."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput, Issue
 
 MAX_ID_BYTES = 1024
-"""An id may be 1 to this many bytes long in UTF-8: two of them fit into one index entry."""
+"""The maximum length of an id in UTF-8. Two ids fit into one index entry (at most 2,704 bytes)."""
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _FORBIDDEN = frozenset({"__proto__", "prototype", "constructor"})
@@ -19,7 +19,15 @@ _RULE = (
 
 
 def check_id(value: Any, name: str) -> str:
-    """The id, cleaned. Raises `InvalidInput` when it is no text, empty, or too long."""
+    """Return the cleaned id.
+
+    Args:
+        value: The id from outside.
+        name: The field, for the error message.
+
+    Raises:
+        InvalidInput: The value is not a text, or it is empty or too long.
+    """
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text", [Issue(name, "must be text")])
     value = json_text.clean_text(value)
@@ -30,7 +38,10 @@ def check_id(value: Any, name: str) -> str:
 
 
 def check_metadata_keys(metadata: Mapping[str, Any], path: str) -> None:
-    """Raise `InvalidInput` for a key that a filter may not name."""
+    """Raise `InvalidInput` for a key that is not allowed in a filter.
+
+    The rule is that of Mastra, where keys become part of an SQL statement.
+    """
     for key in metadata:
         if not _KEY.fullmatch(key) or key in _FORBIDDEN:
             raise InvalidInput(

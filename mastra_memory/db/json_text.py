@@ -1,4 +1,4 @@
-"""JSON and text in the one form that the database can hold and every client can read.
+"""Read and write JSON and text in a form that the database can store and every client can read.
 
 PostgreSQL stores neither NUL nor lone surrogates. Wherever text enters, U+FFFD takes their place.
 """
@@ -14,7 +14,7 @@ import orjson
 from mastra_memory.exceptions import InvalidInput, InvalidJson
 
 MAX_DEPTH = 250
-"""Levels of nesting that a stored JSON value may have; orjson writes at most 254."""
+"""The maximum nesting of a stored JSON value; orjson writes at most 254 levels."""
 
 _WRITABLE_DEPTH = 254
 """The nesting that orjson can write; `dumps` refuses more, so nothing deeper is ever stored."""
@@ -26,7 +26,7 @@ _UNSTORABLE = {0: _REPLACEMENT} | dict.fromkeys(range(0xD800, 0xE000), _REPLACEM
 
 
 def clean_text(text: str) -> str:
-    """The text with U+FFFD in place of each NUL and each lone surrogate."""
+    """Return the text with U+FFFD instead of each NUL and each lone surrogate."""
     if "\x00" not in text:
         if text.isascii():
             return text
@@ -40,7 +40,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_json(value: Any) -> Any:
-    """A JSON value whose texts and keys went through `clean_text`; numbers fit orjson."""
+    """Return a JSON value with cleaned texts and keys, and with numbers that orjson can write."""
     return _clean(value, 0)
 
 
@@ -62,7 +62,9 @@ def _nearest_double(number: int) -> float:
     try:
         return float(number)
     except OverflowError:
-        return math.inf if number > 0 else -math.inf  # written as null, as JavaScript does
+        return (
+            math.inf if number > 0 else -math.inf
+        )  # JSON has no infinity: it is written as null, as in JavaScript.
 
 
 def loads(data: bytes | str, *, max_values: int | None = None) -> Any:
@@ -142,9 +144,10 @@ def _refuse_constant(name: str) -> None:
 
 
 def dumps(value: Any) -> str:
-    """The value as compact JSON text that PostgreSQL takes; cleans it on the way if it must.
+    """Return the value as compact JSON text that PostgreSQL accepts, cleaned if necessary.
 
-    Raises `InvalidInput` for what JSON cannot say or what is nested too deeply.
+    Raises:
+        InvalidInput: It is not a JSON value, or it is nested too deeply.
     """
     try:
         text = orjson.dumps(value)

@@ -1,9 +1,9 @@
 """Leases on work: how long a worker holds a claim, and how it keeps the claim while it works.
 
 A claim is a token in the row of the work, with a time after which another worker may take over. A
-worker that is killed cannot give its claim back, so the time is short, and a thread moves it ahead
-for as long as the worker is alive. A worker that was only thought dead finds that its token is no
-longer in the row, and discards its result.
+killed worker cannot release its claim, so the lease is short, and a thread extends it for as long
+as the worker is alive. A worker that was only slow finds that its token is not in the row
+anymore, and discards its result.
 """
 
 import logging

@@ -11,13 +11,13 @@ this app therefore takes its locks in this order, and within one step in ascendi
    `FOR KEY SHARE` if there are several.
 2. Reviews, tags, notes and scores of those threads.
 3. Working memory: the thread's, then the resource's; then observational records.
-4. Messages. Once their threads are locked, nobody else writes them. New ones are inserted in the
-   order of their ids, since two inserts of one id wait for each other too.
+4. Messages. Once their threads are locked, no other transaction writes them. New ones are inserted
+   in the order of their ids, since two inserts of one id wait for each other too.
 5. Embedding requests, then vectors. What follows a message by trigger or by a cascading delete is
    locked here.
 
 Workers come from the other end, from requests or from messages. They never wait for a row: they
-lock with `SKIP LOCKED` and leave for later what somebody else is writing.
+lock with `SKIP LOCKED` and leave rows that another transaction writes for later.
 
 Importers lock the threads that exist first, in the same order, and then insert what is missing.
 

@@ -1,24 +1,25 @@
-"""Points in time as the wire knows them: UTC, milliseconds, ISO 8601 with a `Z`."""
+"""Read and write times as in the API: ISO 8601 in UTC with milliseconds and a `Z`."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 
 def now() -> datetime:
-    """This moment, in whole milliseconds."""
+    """Return the current time, truncated to milliseconds."""
     return truncate_to_milliseconds(datetime.now(UTC))
 
 
 def truncate_to_milliseconds(moment: datetime) -> datetime:
-    """The moment in UTC, finer digits cut off; a naive one is taken as UTC."""
+    """Return the time in UTC, truncated to milliseconds. A naive time is taken as UTC."""
     moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def parse_time(value: Any) -> datetime:
-    """A moment from ISO 8601 text, epoch milliseconds, or a datetime.
+    """Return the time from ISO 8601 text, milliseconds since 1970, or a datetime.
 
-    Raises `ValueError` for anything else and for years outside 1 to 9999.
+    Raises:
+        ValueError: It is something else, or its year is not between 1 and 9999.
     """
     try:
         if isinstance(value, datetime):
@@ -33,5 +34,5 @@ def parse_time(value: Any) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """`2024-01-01T00:00:00.000Z`; the moment must be in UTC, as the database answers it."""
+    """Return the time in UTC as text, like `2024-01-01T00:00:00.000Z`."""
     return moment.isoformat(timespec="milliseconds")[:23] + "Z"
