@@ -16,7 +16,7 @@ thread_cloned = Signal()
 """A thread was copied. Arguments: `source_thread_id`, `thread_id`."""
 
 thread_transferred = Signal()
-"""A thread was given to another resource. Arguments: `thread_id`, `old_resource_id`, `resource_id`."""
+"""A thread was given to a resource. Arguments: `thread_id`, `old_resource_id`, `resource_id`."""
 
 
 def send(signal: Signal, **facts: Any) -> None:

@@ -177,7 +177,7 @@ def test_check_vectors__many_vectors_without_an_index(
 
 @pytest.mark.django_db
 def test_check_vectors__an_old_pgvector(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "PGVECTOR", (99, 0))
+    monkeypatch.setattr(checks, "MIN_PGVECTOR_VERSION", (99, 0))
     (found,) = check_vectors(databases=["default"])
     assert found.id == "mastra_memory.E004" and "ALTER EXTENSION" in str(found.hint)
 
@@ -210,3 +210,12 @@ def test_check_vectors__before_the_first_migration() -> None:
     sql.execute("SET LOCAL ROLE somebody")
     (found,) = check_vectors(databases=["default"])
     assert found.id == "mastra_memory.W010" and "CREATE EXTENSION" in str(found.hint)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, "10", None, True])
+def test_check_maximums__refuses_other_than_positive_integers(
+    memory_settings: Callable[..., None], limit: object
+) -> None:
+    memory_settings(MAX_PARTS=limit)
+    (error,) = checks.check_maximums()
+    assert error.id == "mastra_memory.E020" and "MAX_PARTS" in error.msg
