@@ -53,17 +53,7 @@ def build_threads(
     """
     main: ConversationBuilder | None = None
     for path in message_tree.iter_paths(parents, current):
-        identity = [conversation.source, conversation.resource_id, conversation.id]
-        if path.branch_point:
-            identity.append(path.branch_point)
-        builder = ConversationBuilder(
-            derive_id(*identity),
-            conversation.resource_id,
-            conversation.created_at,
-            conversation.location,
-        )
-        for index, node in enumerate(path.nodes):
-            add_message(builder, node, index < path.known_count)
+        builder = _build_path(conversation, path, add_message)
         if main is None:
             main = builder
             yield from builder.build_items(
@@ -76,6 +66,23 @@ def build_threads(
             yield from _build_branch(conversation, main, builder, path)
         else:  # nothing new except messages that are not stored, such as instructions
             yield from builder.omitted
+
+
+def _build_path(
+    conversation: SourceConversation, path: message_tree.TreePath, add_message: AddMessage
+) -> ConversationBuilder:
+    identity = [conversation.source, conversation.resource_id, conversation.id]
+    if path.branch_point:
+        identity.append(path.branch_point)
+    builder = ConversationBuilder(
+        derive_id(*identity),
+        conversation.resource_id,
+        conversation.created_at,
+        conversation.location,
+    )
+    for index, node in enumerate(path.nodes):
+        add_message(builder, node, index < path.known_count)
+    return builder
 
 
 def _build_branch(

@@ -166,9 +166,9 @@ class ConversationBuilder:
         Args:
             title: The title of the thread.
             metadata: The metadata of the thread.
-            clone_source_id: The id of the thread that this one is a clone of.
-            created_at: When the thread was created; default: the start time.
-            updated_at: When the thread was updated, at least the time of the last message.
+            clone_source_id: The thread that this one is a clone of.
+            created_at: Default: the start time.
+            updated_at: A time before the last message is replaced by the time of that message.
             copied: The keys of messages that are counted as branch copies.
         """
         yield ImportedThread(
