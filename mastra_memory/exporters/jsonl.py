@@ -193,9 +193,7 @@ def _encode_record(record: ObservationalRecord) -> bytes:
 def _collect_fields(
     row: ObservationalRecord | ObservationChunk, names: Sequence[str]
 ) -> dict[str, Any]:
-    return {
-        camel_keys({name: None}).popitem()[0]: _convert_value(getattr(row, name)) for name in names
-    }
+    return camel_keys({name: _convert_value(getattr(row, name)) for name in names})
 
 
 def _convert_value(value: Any) -> Any:

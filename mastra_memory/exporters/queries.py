@@ -9,7 +9,7 @@ from mastra_memory.db import sql
 def add_message_condition(where: sql.Where, messages: sql.Where) -> None:
     """Restrict threads `t` to those with a message that meets a condition."""
     where.add(
-        f"EXISTS (SELECT FROM mastra_memory_message m WHERE m.thread_id = t.id AND {messages})",  # noqa: S608 - built from constants
+        f"EXISTS (SELECT FROM mastra_memory_message m WHERE m.thread_id = t.id AND {messages})",
         *messages.params,
     )
 

@@ -16,7 +16,7 @@ MAX_MEMBERS = 30
 MAX_DEPTH = 20
 """Generations that are followed in each direction."""
 MAX_COUNTED_MEMBERS = 1_000
-"""Clones that are read, to tell how many more there are."""
+"""Clones that are read, to count those that are left out."""
 MAX_TITLE_CHARACTERS = 2_200
 """Characters that are read of a title: enough to mask its beginning and shorten it."""
 

@@ -85,7 +85,7 @@ def run_export(job_id: int) -> bool:
 def _try_lock(job_id: int) -> Iterator[bool]:
     """Hold the lock of the job if no other connection does; yield whether it is held.
 
-    An advisory lock tells a running job from an interrupted one without a timeout.
+    An advisory lock distinguishes running from interrupted jobs without a timeout.
     """
     is_locked = queries.try_lock_export(job_id, lock_class=LOCK_CLASS)
     try:

@@ -27,6 +27,7 @@ class HasToolCall(Func):
     conditional = True
 
     def __init__(self, content: str = "content") -> None:
+        """Take the name of the JSON field with the content of the message."""
         super().__init__(F(content))
 
 

@@ -36,7 +36,7 @@ class TeamStatistics:
     resolved: Sequence[tuple[date, int]]
     """Resolved conversations by day."""
     by_status: Sequence[tuple[str, int]]
-    """Conversations with a review, by status. Conversations nobody has reviewed do not count."""
+    """Conversations with a review, by status. Conversations without a review do not count."""
     open_by_assignee: Sequence[tuple[str, int]]
     """Open reviews by user name, the longest queues first."""
     median_time: timedelta | None
