@@ -156,7 +156,7 @@ def embed_passages(
     Args:
         model: The name of the embedder.
         texts: Passages that the embedder accepts as a whole; see `passages`.
-        timeout: Try once, for so many seconds. None tries up to three times, each for
+        timeout: Try once, for this many seconds. None tries up to three times, each for
             `EMBEDDER_TIMEOUT` seconds.
 
     Raises:

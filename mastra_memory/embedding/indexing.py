@@ -39,7 +39,7 @@ Refusal = tuple[ClaimedMessage, str]
 
 
 def embed_pending(*, seconds: float) -> tuple[int, bool]:
-    """Embed due messages in batches, for about so many seconds.
+    """Embed due messages in batches, for about this many seconds.
 
     Several processes may run this at once; each claims its own messages. Failures are recorded in
     the queue.

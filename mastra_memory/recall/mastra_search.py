@@ -1,7 +1,7 @@
 """Answer a semantic search with the messages that Mastra's own search returns.
 
 Mastra's search is a recall shown as a list: the matches together with the newest messages of the
-thread, newest first, whatever their scores. Clients written for Mastra rely on that. `searchType`
+thread, newest first, regardless of scores. Clients written for Mastra rely on that. `searchType`
 asks for ranked results instead; see `search_service`.
 """
 
@@ -49,7 +49,7 @@ def search(
         query: The text to search for.
         resource_id: The owner of the threads.
         thread_id: The thread, or None.
-        limit: At most so many messages.
+        limit: The most messages to return.
 
     Raises:
         AccessDenied: The thread belongs to another resource.

@@ -26,7 +26,7 @@ def find_matches(
 ) -> Matches:
     """Return the `top_k` best matches in the thread, or in all threads of the resource.
 
-    `top_k` is lowered as `limits.limit_matches` says.
+    `limits.limit_matches` may lower `top_k`.
 
     Raises:
         InvalidInput: The scope is a thread and `thread_id` is None, or likewise for a resource.

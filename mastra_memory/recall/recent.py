@@ -169,7 +169,7 @@ def fit_into_tokens(
     Args:
         thread_id: The thread.
         max_tokens: Estimated tokens; see `content.tokens`.
-        max_messages: At most so many messages; None for as many as the settings allow.
+        max_messages: The most messages to return; None for as many as the settings allow.
         cursor: Stop at the messages that this cursor leaves out.
         without: Ids of messages to leave out.
     """

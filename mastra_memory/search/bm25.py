@@ -27,7 +27,7 @@ MIN_RARE_CANDIDATES = 200
 MAX_RARE_CANDIDATES = 400
 """... and then no word that would make them more than this."""
 MAX_RANKING_TERMS = 8
-"""Terms that count in a long scope. Beside the eight rarest, others hardly change the order."""
+"""Terms that count in a long scope. Others than the eight rarest hardly change the order."""
 
 
 def find_by_words(

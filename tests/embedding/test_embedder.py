@@ -66,7 +66,7 @@ def test_get_embedder__a_class_of_the_host_is_made_once() -> None:
         ("local/other", "did you mean local/wordllama"),
     ],
 )
-def test_get_embedder__a_faulty_name_is_told(name: str, told: str) -> None:
+def test_get_embedder__rejects_an_invalid_name(name: str, told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         embedder.get_embedder(name)
 
@@ -77,7 +77,7 @@ def test_get_embedder__a_missing_library_names_its_extra(name: str) -> None:
         embedder.get_embedder(name)
 
 
-def test_get_embedder__one_that_cannot_be_made_is_told_with_the_reason() -> None:
+def test_get_embedder__gives_the_reason_if_loading_fails() -> None:
     with pytest.raises(ProviderRefused, match="Broken cannot be loaded: 'OURS_API_KEY'"):
         embedder.get_embedder(f"{__name__}.Broken")
 
@@ -135,7 +135,7 @@ def test_embed_passages__in_batches() -> None:
 
 
 @pytest.mark.parametrize("vectors", [[], [[1.0]], [[1.0], [1.0, 2.0]], [[], []]])
-def test_embed_passages__an_answer_of_the_wrong_shape_is_refused(
+def test_embed_passages__refuses_vectors_of_the_wrong_shape(
     vectors: list[list[float]],
 ) -> None:
     class Odd(FakeEmbedder):
@@ -177,7 +177,7 @@ def test_embed_passages__numbers_that_no_vector_is_made_of_are_refused(wrong: An
         (TimeoutError("too slow"), ProviderUnavailable),
     ],
 )
-def test_embed_query__whatever_goes_wrong_in_it_is_told_as_an_error_of_the_port(
+def test_embed_query__converts_any_error(
     error: Exception, told: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", ())
@@ -195,7 +195,7 @@ def test_embed_query__whatever_goes_wrong_in_it_is_told_as_an_error_of_the_port(
         [np.float32(1.0), Decimal("2.5")],
     ],
 )
-def test_as_text__takes_the_vectors_of_every_library(vector: Any) -> None:
+def test_format_vector__takes_the_vectors_of_every_library(vector: Any) -> None:
     assert [float(part) for part in json.loads(embedder.format_vector(vector))] == [1.0, 2.5]
 
 
@@ -218,7 +218,7 @@ def test_embed_query__the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         assert len(embedder._query_cache) == 3
 
 
-def test_embed_query__texts_that_join_alike_are_told_apart() -> None:
+def test_embed_query__distinguishes_texts_with_the_same_join() -> None:
     with FakeEmbedder() as model:
         embedder.embed_query("any/model", ["ab", "c"])
         embedder.embed_query("any/model", ["a", "bc"])

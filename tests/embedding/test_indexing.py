@@ -173,7 +173,7 @@ def test_embed_pending__a_message_deleted_meanwhile_gets_no_vector() -> None:
     assert vectors() == [("m1", 0)]
 
 
-def test_embed_pending__a_thread_transferred_meanwhile_takes_its_vectors_along() -> None:
+def test_embed_pending__keeps_vectors_of_a_transferred_thread() -> None:
     thread = make_thread("alice", "t")
 
     class Slow(FakeEmbedder):
@@ -187,7 +187,7 @@ def test_embed_pending__a_thread_transferred_meanwhile_takes_its_vectors_along()
     assert MessageEmbedding.objects.get(message="m").resource_id == "bob"
 
 
-def test_embed_pending__a_provider_that_is_down_leaves_it_pending_with_the_reason() -> None:
+def test_embed_pending__stores_the_reason_if_provider_is_down() -> None:
     save(some_messages(make_thread("alice", "t"), 3))
     with FakeEmbedder(error=ProviderUnavailable("overloaded")):
         assert embed() == 0
@@ -200,7 +200,7 @@ def test_embed_pending__a_provider_that_is_down_leaves_it_pending_with_the_reaso
         assert embed() == 3
 
 
-def test_embed_pending__after_the_last_attempt_it_waits_to_be_told(memory_settings: Any) -> None:
+def test_embed_pending__waits_after_the_last_attempt(memory_settings: Any) -> None:
     memory_settings(EMBEDDER_ATTEMPTS=3)
     save([a_message(make_thread("alice", "t"), "m")])
     with FakeEmbedder(error=ProviderUnavailable("overloaded")):
@@ -228,7 +228,7 @@ def test_embed_pending__pauses_grow() -> None:
     assert pauses == [10, 20, 40]
 
 
-def test_embed_pending__one_text_that_is_refused_does_not_hold_up_the_others() -> None:
+def test_embed_pending__embeds_the_rest_if_one_text_is_refused() -> None:
     class Picky(FakeEmbedder):
         def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
             if "Message 5" in texts:
@@ -242,14 +242,14 @@ def test_embed_pending__one_text_that_is_refused_does_not_hold_up_the_others() -
     assert EmbeddingRequest.objects.get().error == "not this one"
 
 
-def test_embed_pending__numbers_that_are_none_are_visible_and_hold_up_no_other() -> None:
+def test_embed_pending__embeds_the_rest_if_a_vector_is_nan() -> None:
     save(some_messages(make_thread("alice", "t"), 8))
     with FakeEmbedder(vectors={"Message 5": [float("nan")] * 64}):
         assert embed() == 7
     assert "numbers that are" in EmbeddingRequest.objects.get(message="m5").error
 
 
-def test_embed_pending__an_embedder_with_a_fault_of_its_own_is_told_in_the_rows() -> None:
+def test_embed_pending__stores_an_unexpected_error() -> None:
     save(some_messages(make_thread("alice", "t"), 3))
     with FakeEmbedder(error=KeyError("vectors")):
         assert embed() == 0
@@ -258,7 +258,7 @@ def test_embed_pending__an_embedder_with_a_fault_of_its_own_is_told_in_the_rows(
     }
 
 
-def test_embed_pending__a_refused_key_is_tried_twice_not_for_every_message() -> None:
+def test_embed_pending__tries_a_refused_key_twice() -> None:
     calls = []
 
     class Locked(FakeEmbedder):
@@ -273,7 +273,7 @@ def test_embed_pending__a_refused_key_is_tried_twice_not_for_every_message() -> 
     assert EmbeddingRequest.objects.filter(error="bad key").count() == 50
 
 
-def test_embed_pending__a_model_that_cannot_be_loaded_holds_up_no_other() -> None:
+def test_embed_pending__embeds_the_rest_if_a_model_fails_to_load() -> None:
     thread = make_thread("alice", "t")
     save([a_message(thread, "lost")], "local/no-such-model")
     save([a_message(thread, "found", text="tea")], "local/wordllama")
@@ -347,7 +347,7 @@ def test_embed_pending__two_at_once_never_embed_the_same_message() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_embed_pending__what_takes_long_is_not_taken_by_another_meanwhile(
+def test_embed_pending__renews_the_lease_of_slow_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(queue, "LEASE_SECONDS", 1.0)
@@ -373,7 +373,7 @@ def test_embed_pending__what_takes_long_is_not_taken_by_another_meanwhile(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_embed_pending__a_message_that_is_being_edited_is_left_for_later(
+def test_embed_pending__skips_a_message_that_is_being_edited(
     model: FakeEmbedder,
 ) -> None:
     save(some_messages(make_thread("alice", "t"), 2))

@@ -44,7 +44,7 @@ def test_embed__no_library_is_loaded_by_a_web_process() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_embed__leaves_the_product_s_logging_as_it_is() -> None:
+def test_embed__keeps_the_logging_configuration() -> None:
     code = (
         "import logging\n"
         "from mastra_memory.embedding import wordllama\n"

@@ -57,14 +57,14 @@ def test_embed__what_will_not_heal(at: Callable[[OpenAIServer], None], status: S
             ask()
 
 
-def test_embed__takes_no_longer_than_it_may(at: Callable[[OpenAIServer], None]) -> None:
+def test_embed__stops_after_the_timeout(at: Callable[[OpenAIServer], None]) -> None:
     with openai_server(2.0) as server:
         at(server)
         with pytest.raises(ProviderUnavailable, match="did not answer within 0.2 s"):
             ask(timeout=0.2)
 
 
-def test_embed__nobody_listens(memory_settings: Callable[..., None]) -> None:
+def test_embed__connection_is_refused(memory_settings: Callable[..., None]) -> None:
     nowhere = {"base_url": "http://127.0.0.1:1/v1", "api_key": "x"}
     memory_settings(PROVIDERS={"openai": nowhere})
     with pytest.raises(ProviderUnavailable):

@@ -33,18 +33,18 @@ def asked() -> list[tuple[str, str]]:
     return sorted(EmbeddingRequest.objects.values_list("message_id", "model"))
 
 
-def test_ask__for_what_has_vectors_of_another_model() -> None:
+def test_enqueue__for_what_has_vectors_of_another_model() -> None:
     assert queue.enqueue(NEW) == 2
     assert queue.enqueue(NEW) == 0
     assert asked() == [("m0", NEW), ("m1", NEW)]
 
 
-def test_ask__everything_takes_in_what_nobody_wanted() -> None:
+def test_enqueue__everything_includes_messages_without_vectors() -> None:
     assert queue.enqueue(OLD, everything=True) == 1
     assert asked() == [("m2", OLD)]
 
 
-def test_ask__again_also_where_vectors_are() -> None:
+def test_enqueue__again_also_where_vectors_are() -> None:
     assert queue.enqueue(OLD) == 0
     assert queue.enqueue(OLD, again=True) == 2
     with FakeEmbedder(dimensions=8):
@@ -83,7 +83,7 @@ def test_vectors__go_with_an_edit_in_one_transaction() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_take__what_another_is_taking_is_passed_by_without_waiting() -> None:
+def test_claim_messages__what_another_is_taking_is_passed_by_without_waiting() -> None:
     thread = make_thread("alice", "many")
     drafts = messages.validate_messages(some_messages(thread, 9, prefix="x"))
     messages.save_messages(drafts, embed_for=[NEW])

@@ -36,7 +36,7 @@ def test_build__with_the_parameters_of_the_settings(memory_settings: Any) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_build__one_that_was_left_half_built_is_built_anew() -> None:
+def test_build__rebuilds_an_incomplete_index() -> None:
     store(make_thread(), {"one": at_angle(1.0)})
     index = VectorIndex.for_model(MODEL, 2)
     index.build()
@@ -78,7 +78,7 @@ def test_build__vectors_too_long_for_any_index() -> None:
     assert index.distance("e", exact=False) == index.distance("e", exact=True)
 
 
-def test_of__an_unknown_metric(memory_settings: Any) -> None:
+def test_for_model__an_unknown_metric(memory_settings: Any) -> None:
     memory_settings(EMBEDDING_METRIC="manhattan")
     with pytest.raises(InvalidInput, match="cosine"):
         VectorIndex.for_model("m", 3)
@@ -92,7 +92,7 @@ def test_name__tells_models_lengths_and_metrics_apart() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_drop_model__takes_vectors_requests_and_index_along() -> None:
+def test_delete_model__takes_vectors_requests_and_index_along() -> None:
     store(make_thread(), {"one": at_angle(1.0), "two": at_angle(0.5)})
     index = VectorIndex.for_model(MODEL, 2)
     index.build()

@@ -69,7 +69,7 @@ def test_search__reads_no_more() -> None:
     assert shown and max(len(c.before) + len(c.after) for c in shown) <= 4
 
 
-def test_stream__is_not_cut_by_a_small_limit() -> None:
+def test_iterate_newest__is_not_cut_by_a_small_limit() -> None:
     assert len(list(recent.iterate_newest("t"))) == 40
 
 

@@ -191,7 +191,7 @@ def test_recall__thread_scope_stays_in_the_thread(memory: Memory) -> None:
     assert found == ["m0", "m1"]
 
 
-def test_recall__resource_scope_works_for_a_thread_that_is_not_there_yet(memory: Memory) -> None:
+def test_recall__resource_scope_needs_no_thread(memory: Memory) -> None:
     page = memory.recall("new", resource_id="alice", vector_search_string="flour")
     assert [m.id for m in page.messages][:1] == ["m1"]
     assert (page.total, page.has_more) == (0, False)
@@ -259,7 +259,7 @@ def test_recall__statements_do_not_grow(
         assert len(sent) <= count
 
 
-def test_recall__tokens_of_the_query_are_told_and_kept(memory: Memory, model: FakeEmbedder) -> None:
+def test_recall__returns_and_records_usage(memory: Memory, model: FakeEmbedder) -> None:
     indexing.embed_pending(seconds=60)
     model.tokens_each = 7
     page = memory.recall("t", resource_id="alice", vector_search_string="flour")
@@ -310,7 +310,7 @@ def test_save_messages__without_recall_wants_no_vectors(model: FakeEmbedder) -> 
     assert not EmbeddingRequest.objects.exists()
 
 
-def test_clone_thread__vectors_are_copied_never_made_anew(
+def test_clone_thread__copies_vectors_without_embedding(
     memory: Memory, model: FakeEmbedder
 ) -> None:
     recalled(memory, "flour")

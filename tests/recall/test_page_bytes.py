@@ -77,10 +77,10 @@ def test_list__over_http_says_where_it_ended(api: Api) -> None:
     assert body["hasMore"] and body["perPage"] == len(body["messages"]) < 15
 
 
-def test_last_messages__are_cut_to_the_newest_that_fit() -> None:
+def test_list_last_messages__are_cut_to_the_newest_that_fit() -> None:
     messages = recent.list_last_messages("t", 15)
     assert [message.id for message in messages] == IDS[5:]
 
 
-def test_stream__goes_on_behind_large_messages() -> None:
+def test_iterate_newest__goes_on_behind_large_messages() -> None:
     assert [message.id for message in recent.iterate_newest("t")] == IDS[::-1]

@@ -105,7 +105,7 @@ def test_find_by_words__a_scope_holds_its_own_only() -> None:
     assert len(found("violet", within=None)) == 3
 
 
-def test_find_by_words__a_title_brings_the_newest_message_of_its_thread() -> None:
+def test_find_by_words__a_title_matches_the_newest_message() -> None:
     say("first", "second", "third", thread_id="a", title="Trip to Lisbon")
     say("lisbon is sunny", "so is rome", thread_id="b")
     assert found("lisbon") == ["a2", "b0"]
@@ -114,7 +114,7 @@ def test_find_by_words__a_title_brings_the_newest_message_of_its_thread() -> Non
     assert found("trip -third") == ["a1"]
 
 
-def test_find_by_words__a_title_brings_a_message_whose_words_are_not_written_yet() -> None:
+def test_find_by_words__a_title_matches_an_unindexed_message() -> None:
     say(*["rain"] * (tsvector.MAX_MESSAGES_ON_SAVE + 1), thread_id="a", title="Trip to Lisbon")
     say("lisbon is sunny", thread_id="b")
     assert Message.objects.get(pk="a10").search is None
@@ -184,26 +184,26 @@ def long_scope(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bm25, "MAX_CANDIDATES_LONG_SCOPE", 30)
 
 
-def test_find_by_words__in_a_long_scope_rare_words_bring_the_candidates(long_scope: None) -> None:
+def test_find_by_words__rare_words_select_in_a_long_scope(long_scope: None) -> None:
     assert found("tea saffron", limit=1)[0] in {"t:7", "t:150"}
     assert set(found("tea saffron", limit=2)) == {"t:7", "t:150"}
     assert found("milk saffron tea", limit=1) == ["t:150"]  # a multiple of three
 
 
-def test_find_by_words__in_a_long_scope_common_words_find_the_newest(long_scope: None) -> None:
+def test_find_by_words__common_words_find_the_newest(long_scope: None) -> None:
     newest = [f"t:{place}" for place in range(299, 209, -1)]
     assert set(found("tea milk", limit=40)) == {key for key in newest if int(key[2:]) % 3 == 0}
     assert found("tea 299 zebra", limit=1) == ["t:299"]
 
 
-def test_find_by_words__in_a_long_scope_a_rare_word_is_found_however_old(
+def test_find_by_words__an_old_rare_word_in_a_long_scope(
     long_scope: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bm25, "MIN_RARE_CANDIDATES", 100)
     assert found("saffron milk tea", limit=2) == ["t:150", "t:7"]
 
 
-def test_find_by_words__in_a_long_scope_phrase_and_minus_hold(long_scope: None) -> None:
+def test_find_by_words__operators_apply_in_a_long_scope(long_scope: None) -> None:
     assert "t:150" not in found("saffron tea -milk", limit=40)
     assert found("saffron tea -milk", limit=1) == ["t:7"]
     assert len(found('"tea 7 saffron" milk', limit=40)) == 1

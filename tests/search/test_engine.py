@@ -53,7 +53,7 @@ def find(words: str, kind: SearchType = "hybrid", limit: int = 10, **more: Any) 
     return [scored.id for scored in engine.find_matches(search, kind, limit=limit).scored]
 
 
-def test_find__both_find_more_than_words() -> None:
+def test_find_matches__both_find_more_than_words() -> None:
     assert set(find("tea", "text")) == {"t0", "t1"}
     assert set(find("tea")) == {"t0", "t1", "t2", "t3", "t4"}
 
@@ -69,25 +69,25 @@ def test_find__both_find_more_than_words() -> None:
         ('"nowhere said"', set()),
     ],
 )
-def test_find__phrase_and_minus_hold_for_what_is_found_by_meaning_too(
+def test_find_matches__phrase_and_minus_hold_for_what_is_found_by_meaning_too(
     words: str, found: set[str]
 ) -> None:
     assert set(find(words)) == found
 
 
-def test_find__demands_do_not_make_a_result_shorter() -> None:
+def test_find_matches__demands_do_not_make_a_result_shorter() -> None:
     say("u", ["tea " * n + "time" for n in range(1, 30)])
     assert len(find("tea -milk -green", limit=20)) == 20
 
 
-def test_find__without_syntax_a_quoted_word_demands_nothing() -> None:
+def test_find_matches__without_syntax_a_quoted_word_demands_nothing() -> None:
     said = 'She said "tea and green things" but -leaves'
     assert find(said, "text") == []
     assert set(find(said, "text", parse_operators=False)) == {"t0", "t1", "t2", "t4"}
     assert find(said, parse_operators=False, limit=1) == ["t2"]
 
 
-def test_find__a_filter_holds_for_neighbours_too() -> None:
+def test_find_matches__a_filter_holds_for_neighbours_too() -> None:
     for kind in ("text", "semantic", "hybrid"):
         found = find("tea", kind, filter={"role": "assistant"})
         assert "t1" in found
@@ -97,7 +97,7 @@ def test_find__a_filter_holds_for_neighbours_too() -> None:
 @pytest.mark.parametrize(
     "error", [ProviderUnavailable("down"), ProviderRefused("bad key"), ValueError("a fault")]
 )
-def test_find__both_go_on_with_words_whatever_is_wrong_with_the_embedder(
+def test_find_matches__hybrid_uses_words_if_embedder_fails(
     model: FakeEmbedder, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     find("tea")
@@ -108,7 +108,7 @@ def test_find__both_go_on_with_words_whatever_is_wrong_with_the_embedder(
         find("something else", "semantic")
 
 
-def test_find__both_go_on_with_words_where_vectors_have_another_length() -> None:
+def test_find_matches__both_go_on_with_words_where_vectors_have_another_length() -> None:
     find("tea")
     with FakeEmbedder(dimensions=8):
         assert find("green tea", limit=1) == ["t0"]
@@ -117,7 +117,7 @@ def test_find__both_go_on_with_words_where_vectors_have_another_length() -> None
 
 
 @pytest.mark.parametrize("kind", ["text", "semantic", "hybrid"])
-def test_find__without_catching_up_nothing_is_written(
+def test_find_matches__without_catching_up_nothing_is_written(
     kind: SearchType, model: FakeEmbedder
 ) -> None:
     model.tokens_each = 5
@@ -132,11 +132,11 @@ def test_find__without_catching_up_nothing_is_written(
 
 
 @pytest.mark.parametrize("kind", ["text", "semantic", "hybrid"])
-def test_find__limit_zero_finds_nothing(kind: SearchType) -> None:
+def test_find_matches__limit_zero_finds_nothing(kind: SearchType) -> None:
     assert find("tea", kind, limit=0) == []
 
 
-def test_find__a_thread_that_goes_meanwhile_is_left_out(
+def test_find_matches__a_thread_that_goes_meanwhile_is_left_out(
     model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say("u", ["green tea too"])

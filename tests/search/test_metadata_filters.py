@@ -123,7 +123,7 @@ def matching(given: dict[str, Any]) -> str:
         ({"per%cent": None}, "abcd"),
     ],
 )
-def test_condition__operators(given: dict[str, Any], found: str) -> None:
+def test_build_condition__operators(given: dict[str, Any], found: str) -> None:
     assert matching(given) == found
 
 
@@ -154,13 +154,13 @@ def test_condition__operators(given: dict[str, Any], found: str) -> None:
         ({"n": {"$options": "i"}}, "filter.n.$options"),
     ],
 )
-def test_condition__a_faulty_filter_names_its_place(given: dict[str, Any], place: str) -> None:
+def test_build_condition__names_the_path_of_an_error(given: dict[str, Any], place: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         metadata_filters.build_condition(given)
     assert [issue.field for issue in refused.value.issues] == [place]
 
 
-def test_condition__neither_depth_nor_size_is_endless() -> None:
+def test_build_condition__limits_depth_and_size() -> None:
     deep: dict[str, Any] = {"n": 1}
     for _ in range(30):
         deep = {"$and": [deep]}
@@ -175,6 +175,6 @@ def test_condition__neither_depth_nor_size_is_endless() -> None:
         metadata_filters.build_condition({f"k{n}": 1 for n in range(1_000)})
 
 
-def test_condition__metadata_counts_as_it_is_now() -> None:
+def test_build_condition__metadata_counts_as_it_is_now() -> None:
     threads.update_thread("d", metadata={"category": "travel"})
     assert matching({"category": "travel"}) == "ad"

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.django_db
 ALICE = SearchScope(resource_id="alice")
 
 
-def test_estimate__tells_common_words_from_rare_ones(statements: Statements) -> None:
+def test_estimate_term_statistics__distinguishes_common_and_rare_words(
+    statements: Statements,
+) -> None:
     fill(make_thread("alice", "t"), 1_000, text="tea")
     fill(make_thread("bob", "u"), 500, text="coffee")
     sql.execute(
@@ -33,7 +35,7 @@ def test_estimate__tells_common_words_from_rare_ones(statements: Statements) -> 
     assert 0 < number < 10
 
 
-def test_estimate__of_a_thread() -> None:
+def test_estimate_term_statistics__of_a_thread() -> None:
     fill(make_thread("alice", "t"), 200, text="tea")
     fill(make_thread("alice", "u"), 200, text="coffee")
     scope = SearchScope(thread_id="u", resource_id="alice")
@@ -41,7 +43,7 @@ def test_estimate__of_a_thread() -> None:
     assert (known.messages, known.containing[0], known.estimate_frequency(1)) == (200, 0, 200)
 
 
-def test_estimate__a_sample_that_is_too_small_tells_nothing() -> None:
+def test_estimate_term_statistics__a_small_sample_is_not_reliable() -> None:
     thread = make_thread("alice", "t")
     assert not term_statistics.estimate_term_statistics(["'tea'"], ALICE).is_reliable
     fill(thread, 500, text="tea")
@@ -51,7 +53,7 @@ def test_estimate__a_sample_that_is_too_small_tells_nothing() -> None:
     assert not known.is_reliable
 
 
-def test_estimate__is_counted_no_further_than_need_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_term_statistics__counts_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     fill(make_thread("alice", "t"), 50)
     monkeypatch.setattr(term_statistics, "MAX_COUNTED_MESSAGES", 20)
     assert term_statistics.estimate_term_statistics(["'tea'"], ALICE).messages == 20

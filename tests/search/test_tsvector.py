@@ -45,14 +45,14 @@ def test_search__finds_what_a_large_save_has_just_stored() -> None:
     assert pending() == 15  # another resource's are none of this search's business
 
 
-def test_write_pending__takes_the_newest_up_to_its_limit() -> None:
+def test_index_pending_words__takes_the_newest_up_to_its_limit() -> None:
     save_texts("r", 15)
     assert tsvector.index_pending_words(limit=4) == 4
     assert tsvector.index_pending_words() == 11
     assert tsvector.index_pending_words() == 0
 
 
-def test_write_pending__is_found_by_an_index_of_its_own(
+def test_index_pending_words__is_found_by_an_index_of_its_own(
     django_assert_num_queries: Any,
 ) -> None:
     save_texts("r", 15)

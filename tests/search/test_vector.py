@@ -43,25 +43,25 @@ def build_index(dimensions: int = 2) -> None:
         )
 
 
-def test_find_by_meaning__scores_are_similarities_best_first() -> None:
+def test_find_by_similarity__scores_are_similarities_best_first() -> None:
     store(make_thread(), {"far": at_angle(0.1), "same": at_angle(1.0), "near": at_angle(0.6)})
     assert find() == [("same", 1.0), ("near", 0.6), ("far", 0.1)]
     assert find(limit=2) == [("same", 1.0), ("near", 0.6)]
 
 
-def test_find_by_meaning__threshold_keeps_what_is_similar_enough() -> None:
+def test_find_by_similarity__threshold_keeps_what_is_similar_enough() -> None:
     store(make_thread(), {"far": at_angle(0.1), "same": at_angle(1.0), "near": at_angle(0.6)})
     assert find(threshold=0.5) == [("same", 1.0), ("near", 0.6)]
     assert find(threshold=0.0) == [("same", 1.0), ("near", 0.6), ("far", 0.1)]
     assert find(threshold=1.1) == []
 
 
-def test_find_by_meaning__an_opposite_is_not_below_zero() -> None:
+def test_find_by_similarity__an_opposite_is_not_below_zero() -> None:
     store(make_thread(), {"opposite": at_angle(-0.5)})
     assert find() == [("opposite", 0.0)]
 
 
-def test_find_by_meaning__scopes() -> None:
+def test_find_by_similarity__scopes() -> None:
     store(make_thread("alice", "t1"), {"one": at_angle(0.9)})
     store(make_thread("alice", "t2"), {"two": at_angle(0.8)})
     store(make_thread("bob", "t3"), {"bobs": at_angle(1.0)})
@@ -72,7 +72,7 @@ def test_find_by_meaning__scopes() -> None:
     assert [key for key, _ in find(scope=within)] == ["bobs", "two"]
 
 
-def test_find_by_meaning__filter_on_the_metadata_of_now() -> None:
+def test_find_by_similarity__filter_on_the_metadata_of_now() -> None:
     store(make_thread("alice", "t1", metadata={"topic": "tea"}), {"one": at_angle(0.9)})
     store(make_thread("alice", "t2"), {"two": at_angle(0.8)})
     assert find(filter={"topic": "tea"}) == [("one", 0.9)]
@@ -81,27 +81,27 @@ def test_find_by_meaning__filter_on_the_metadata_of_now() -> None:
     assert find(filter={"topic": "tea"}) == [("two", 0.8)]
 
 
-def test_find_by_meaning__a_deleted_message_makes_room_for_the_next() -> None:
+def test_find_by_similarity__a_deleted_message_makes_room_for_the_next() -> None:
     store(make_thread(), {"blue": at_angle(1.0), "red": at_angle(0.5)})
     messages.delete_messages(["blue"])
     assert find(limit=1) == [("red", 0.5)]
 
 
-def test_find_by_meaning__a_deleted_thread_makes_room_too() -> None:
+def test_find_by_similarity__a_deleted_thread_makes_room_too() -> None:
     store(make_thread("alice", "t1"), {"blue": at_angle(1.0)})
     store(make_thread("alice", "t2"), {"red": at_angle(0.5)})
     threads.delete_thread("t1")
     assert find(limit=1) == [("red", 0.5)]
 
 
-def test_find_by_meaning__a_transferred_thread_is_found_by_its_new_owner_only() -> None:
+def test_find_by_similarity__finds_a_transferred_thread_by_its_new_owner() -> None:
     store(make_thread("alice", "t1"), {"blue": at_angle(1.0)})
     threads.transfer_thread("t1", "bob")
     assert find() == []
     assert find(scope=SearchScope(resource_id="bob")) == [("blue", 1.0)]
 
 
-def test_find_by_meaning__a_message_with_many_passages_takes_one_place() -> None:
+def test_find_by_similarity__a_message_with_many_passages_takes_one_place() -> None:
     thread = make_thread()
     store(thread, {"long": at_angle(0.9), "short": at_angle(0.2)})
     sql.execute(
@@ -114,24 +114,24 @@ def test_find_by_meaning__a_message_with_many_passages_takes_one_place() -> None
     assert find(limit=2) == [("long", 0.9), ("short", 0.2)]
 
 
-def test_find_by_meaning__several_passages_of_a_query_each_count() -> None:
+def test_find_by_similarity__several_passages_of_a_query_each_count() -> None:
     store(make_thread(), {"one": [1.0, 0.0], "two": [0.0, 1.0], "both": at_angle(0.7)})
     found = find(limit=2, vectors=([1.0, 0.0], [0.0, 1.0]))
     assert {key for key, _ in found} == {"one", "two"}
 
 
-def test_find_by_meaning__equal_scores_are_newest_first() -> None:
+def test_find_by_similarity__equal_scores_are_newest_first() -> None:
     store(make_thread(), {"old": at_angle(0.5), "new": at_angle(0.5)})
     assert [key for key, _ in find()] == ["new", "old"]
 
 
-def test_find_by_meaning__vectors_of_another_length_are_an_error_with_both_numbers() -> None:
+def test_find_by_similarity__names_both_lengths() -> None:
     store(make_thread(), {"short": at_angle(1.0)})
     with pytest.raises(EmbedderMismatch, match="of 3 dimensions now, .* of 2"):
         find(vectors=([1.0, 0.0, 0.0],))
 
 
-def test_find_by_meaning__vectors_of_another_model_are_never_compared() -> None:
+def test_find_by_similarity__vectors_of_another_model_are_never_compared() -> None:
     store(make_thread(), {"other": at_angle(1.0)})
     wanted = VectorQuery(
         model="another/model", vectors=[NEAR], scope=SearchScope(resource_id="alice")
@@ -139,12 +139,12 @@ def test_find_by_meaning__vectors_of_another_model_are_never_compared() -> None:
     assert vector.find_by_similarity(wanted, limit=5) == []
 
 
-def test_find_by_meaning__a_query_without_direction_finds_nothing() -> None:
+def test_find_by_similarity__a_query_without_direction_finds_nothing() -> None:
     store(make_thread(), {"one": at_angle(1.0)})
     assert find(vectors=([0.0, 0.0],)) == []
 
 
-def test_find_by_meaning__small_scopes_are_compared_whole(statements: Statements) -> None:
+def test_find_by_similarity__small_scopes_are_compared_whole(statements: Statements) -> None:
     store(make_thread(), {"one": at_angle(1.0)})
     build_index()
     with statements() as sent:
@@ -153,7 +153,7 @@ def test_find_by_meaning__small_scopes_are_compared_whole(statements: Statements
     assert not any("hnsw" in statement for statement in sent[1:])
 
 
-def test_find_by_meaning__large_scopes_ask_the_index(
+def test_find_by_similarity__large_scopes_ask_the_index(
     memory_settings: Any, statements: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_settings(EXACT_SEARCH_LIMIT=3)
@@ -165,7 +165,7 @@ def test_find_by_meaning__large_scopes_ask_the_index(
     assert sum("set_config" in statement for statement in sent) == 2
 
 
-def test_find_by_meaning__a_scope_that_is_rare_in_the_index_is_compared_whole(
+def test_find_by_similarity__compares_a_scope_rare_in_the_index(
     memory_settings: Any, statements: Statements
 ) -> None:
     memory_settings(EXACT_SEARCH_LIMIT=3)
@@ -177,7 +177,7 @@ def test_find_by_meaning__a_scope_that_is_rare_in_the_index_is_compared_whole(
     assert not any("set_config" in statement for statement in sent)
 
 
-def test_find_by_meaning__large_scopes_without_an_index_are_compared_whole(
+def test_find_by_similarity__compares_large_scopes_without_index(
     memory_settings: Any,
 ) -> None:
     memory_settings(EXACT_SEARCH_LIMIT=3)
@@ -185,7 +185,7 @@ def test_find_by_meaning__large_scopes_without_an_index_are_compared_whole(
     assert [key for key, _ in find(limit=2)] == ["m5", "m4"]
 
 
-def test_find_by_meaning__the_index_is_really_used() -> None:
+def test_find_by_similarity__the_index_is_really_used() -> None:
     thread = make_thread()
     store(thread, {f"m{n}": at_angle(n / 50) for n in range(50)})
     build_index()
@@ -201,7 +201,7 @@ def test_find_by_meaning__the_index_is_really_used() -> None:
     assert any(index.name in line for (line,) in plan)
 
 
-def test_find_by_meaning__the_settings_of_a_scan_end_with_it() -> None:
+def test_find_by_similarity__the_settings_of_a_scan_end_with_it() -> None:
     store(make_thread(), {"one": at_angle(1.0)})
     build_index()
     before = sql.fetch_one("SELECT current_setting('enable_seqscan')")
@@ -209,7 +209,7 @@ def test_find_by_meaning__the_settings_of_a_scan_end_with_it() -> None:
     assert sql.fetch_one("SELECT current_setting('enable_seqscan')") == before
 
 
-def test_find_by_meaning__where_the_index_finds_too_little_all_are_compared(
+def test_find_by_similarity__compares_all_if_index_finds_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     others = {f"b{n}": at_angle(1 - n / 10_000) for n in range(400)}
@@ -227,7 +227,7 @@ def test_find_by_meaning__where_the_index_finds_too_little_all_are_compared(
     ("dimensions", "metric"),
     [(16, "cosine"), (16, "inner_product"), (16, "euclidean"), (2_100, "cosine")],
 )
-def test_find_by_meaning__index_and_comparison_agree(
+def test_find_by_similarity__index_and_comparison_agree(
     memory_settings: Any, dimensions: int, metric: str
 ) -> None:
     memory_settings(EMBEDDING_METRIC=metric)
@@ -245,7 +245,7 @@ def test_find_by_meaning__index_and_comparison_agree(
     )
 
 
-def test_find_by_meaning__vectors_too_long_for_an_index_are_compared() -> None:
+def test_find_by_similarity__vectors_too_long_for_an_index_are_compared() -> None:
     source = random.Random(7)
     vectors = {f"m{n}": [source.gauss(0, 1) for _ in range(4_100)] for n in range(12)}
     store(make_thread("alice", "t"), vectors)
@@ -255,13 +255,13 @@ def test_find_by_meaning__vectors_too_long_for_an_index_are_compared() -> None:
 @pytest.mark.parametrize(
     ("metric", "score"), [("cosine", 1.0), ("inner_product", 2.0), ("euclidean", 0.5)]
 )
-def test_find_by_meaning__metrics(memory_settings: Any, metric: str, score: float) -> None:
+def test_find_by_similarity__metrics(memory_settings: Any, metric: str, score: float) -> None:
     memory_settings(EMBEDDING_METRIC=metric)
     store(make_thread(), {"one": [2.0, 0.0]})
     assert find() == [("one", score)]
 
 
-def test_find_by_meaning__hits_say_where_they_stand() -> None:
+def test_find_by_similarity__hits_say_where_they_stand() -> None:
     store(make_thread("alice", "t"), {"one": at_angle(1.0)}, at=5)
     wanted = VectorQuery(model=MODEL, vectors=[NEAR], scope=SearchScope(resource_id="alice"))
     (scored,) = vector.find_by_similarity(wanted, limit=1)
