@@ -1,7 +1,7 @@
-"""Find where a text may be cut without splitting a character that readers see as one.
+r"""Find where a text may be cut without splitting a character that readers see as one.
 
 Accents, flags, family emoji and Indic or Thai syllables consist of several code points. Unicode
-calls them extended grapheme clusters (UAX #29); `\\X` of the `regex` package implements them.
+calls them extended grapheme clusters (UAX #29); `\X` of the `regex` package implements them.
 """
 
 import regex

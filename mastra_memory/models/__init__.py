@@ -13,9 +13,9 @@ from mastra_memory.models.thread_change import ThreadChange
 from mastra_memory.models.working_memory import Scope, WorkingMemory, WorkingMemoryRevision
 
 __all__ = [
-    "EmbeddingRequest",
     "Criterion",
     "DefaultView",
+    "EmbeddingRequest",
     "ExportJob",
     "Message",
     "MessageEmbedding",

@@ -1,6 +1,11 @@
-"""SQL statements that copy threads. They are SQL because no row passes through Python."""
+"""SQL statements that copy threads and generate titles.
+
+Copies are SQL because no row passes through Python. Titles are SQL because checking, claiming and
+returning a row has to be one atomic statement on the clock of the database.
+"""
 
 from mastra_memory.db import sql
+from mastra_memory.messages import MESSAGE_COLUMNS
 
 # `ON CONFLICT DO NOTHING` reports a taken id as "no row inserted", without an error that would end
 # the transaction.
@@ -57,3 +62,52 @@ SELECT c.id, c.thread_id, c.resource_id, e.model, e.dimensions, e.passage, e.tex
 FROM mastra_memory_messageembedding e
 JOIN mastra_memory_message c ON c.id = {build_copy_id("e.message_id")}
 WHERE e.thread_id = %s"""
+
+_CLAIM_IS_HELD = "id = %s AND title_state = 'pending' AND title_attempts = %s"
+
+# Requests titles for threads that have none and enough messages, and returns their ids.
+REQUEST_TITLES = """UPDATE mastra_memory_thread t
+SET title_state = 'pending', title_request = %s::jsonb, title_attempts = 0,
+    title_due_at = clock_timestamp(), title_error = ''
+WHERE t.id = ANY(%s) AND t.title = '' AND t.title_state = ''
+    AND (SELECT count(*) FROM (SELECT 1 FROM mastra_memory_message m
+        WHERE m.thread_id = t.id LIMIT %s) AS counted) >= %s
+    AND EXISTS (SELECT 1 FROM mastra_memory_message m
+        WHERE m.thread_id = t.id AND m.role = 'user' AND m.signal = '')
+RETURNING t.id"""
+
+# The index mastra_thread_title_due has these rows in this order.
+LIST_DUE_TITLES = f"""SELECT id FROM mastra_memory_thread
+WHERE title_state = 'pending' AND title_due_at <= {sql.DUE_TIME}
+ORDER BY title_due_at LIMIT %s"""
+
+# Claims a pending title: the new number of attempts is the token of the claim.
+CLAIM_TITLE = f"""UPDATE mastra_memory_thread
+SET title_state = CASE WHEN title = '' THEN 'pending' ELSE 'done' END,
+    title_attempts = title_attempts + 1,
+    title_due_at = clock_timestamp() + make_interval(secs => %s)
+WHERE id = %s AND title_state = 'pending'
+    AND title_due_at <= {sql.DUE_TIME}
+RETURNING title, title_attempts, title_request"""
+
+# Extends the lease of a claim that is still held.
+EXTEND_TITLE_LEASE = f"""UPDATE mastra_memory_thread
+SET title_due_at = clock_timestamp() + make_interval(secs => %s) WHERE {_CLAIM_IS_HELD}"""
+
+# Reads columns as text, for StoredMessage.
+FIRST_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m
+WHERE m.thread_id = %s AND m.signal = '' AND m.role <> 'signal'
+ORDER BY m.created_at, m.sequence LIMIT %s"""
+
+# Ends a claim that is still held. A title that a person typed meanwhile is kept.
+FINISH_TITLE = f"""UPDATE mastra_memory_thread
+SET title_source = CASE WHEN title = '' AND %s <> '' THEN 'generated' ELSE title_source END,
+    title = CASE WHEN title = '' THEN %s ELSE title END,
+    title_state = CASE WHEN title <> '' OR %s <> '' THEN 'done' ELSE %s END,
+    title_error = %s, title_due_at = NULL
+WHERE {_CLAIM_IS_HELD}"""
+
+# Makes a claimed title due again after a number of seconds.
+RETRY_TITLE = f"""UPDATE mastra_memory_thread
+SET title_due_at = clock_timestamp() + make_interval(secs => %s), title_error = %s
+WHERE {_CLAIM_IS_HELD}"""

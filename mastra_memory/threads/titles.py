@@ -11,9 +11,9 @@ from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput, ProviderRefused, ProviderUnavailable
 from mastra_memory.llm.extractive import build_headline
 from mastra_memory.llm.titles import MAX_LENGTH, clean_title
-from mastra_memory.messages import MESSAGE_COLUMNS
 from mastra_memory.models import Thread
 from mastra_memory.options import GenerateTitle
+from mastra_memory.threads import queries
 from mastra_memory.types import StoredMessage
 
 MAX_TITLE_ATTEMPTS = 3
@@ -54,16 +54,7 @@ def request_titles(
         "instructions": wanted.instructions,
     }
     rows = sql.fetch_all(
-        # SQL and not the ORM, because it updates and returns the ids in one statement.
-        """UPDATE mastra_memory_thread t
-        SET title_state = 'pending', title_request = %s::jsonb, title_attempts = 0,
-            title_due_at = clock_timestamp(), title_error = ''
-        WHERE t.id = ANY(%s) AND t.title = '' AND t.title_state = ''
-            AND (SELECT count(*) FROM (SELECT 1 FROM mastra_memory_message m
-                WHERE m.thread_id = t.id LIMIT %s) AS counted) >= %s
-            AND EXISTS (SELECT 1 FROM mastra_memory_message m
-                WHERE m.thread_id = t.id AND m.role = 'user' AND m.signal = '')
-        RETURNING t.id""",
+        queries.REQUEST_TITLES,
         [json_text.dumps(request), list(thread_ids), wanted.min_messages, wanted.min_messages],
     )
     return [thread_id for (thread_id,) in rows]
@@ -72,9 +63,7 @@ def request_titles(
 def list_due_threads(limit: int = 1000) -> list[str]:
     """Return the threads whose titles can be claimed now, the oldest requests first."""
     rows = sql.fetch_all(
-        f"""SELECT id FROM mastra_memory_thread
-        WHERE title_state = 'pending' AND title_due_at <= {sql.DUE_TIME}
-        ORDER BY title_due_at LIMIT %s""",
+        queries.LIST_DUE_TITLES,
         [limit],
     )
     return [thread_id for (thread_id,) in rows]
@@ -125,13 +114,7 @@ def _ask_model(claim: TitleClaim, text: str) -> tuple[str, str, bool]:
 def _claim_title(thread_id: str) -> TitleClaim | None:
     """Claim the title, unless it is done, claimed by another worker, or no longer needed."""
     row = sql.fetch_one(
-        f"""UPDATE mastra_memory_thread
-        SET title_state = CASE WHEN title = '' THEN 'pending' ELSE 'done' END,
-            title_attempts = title_attempts + 1,
-            title_due_at = clock_timestamp() + make_interval(secs => %s)
-        WHERE id = %s AND title_state = 'pending'
-            AND title_due_at <= {sql.DUE_TIME}
-        RETURNING title, title_attempts, title_request""",
+        queries.CLAIM_TITLE,
         [leases.LEASE_SECONDS, thread_id],
     )
     if row is None or row[0]:
@@ -141,20 +124,14 @@ def _claim_title(thread_id: str) -> TitleClaim | None:
 
 def _extend_lease(claim: TitleClaim) -> None:
     sql.execute(
-        f"""UPDATE mastra_memory_thread
-        SET title_due_at = clock_timestamp() + make_interval(secs => %s) WHERE {_CLAIM_IS_HELD}""",
+        queries.EXTEND_TITLE_LEASE,
         [leases.LEASE_SECONDS, claim.thread_id, claim.attempt],
     )
 
 
-_CLAIM_IS_HELD = "id = %s AND title_state = 'pending' AND title_attempts = %s"
-
-
 def _first_messages(thread_id: str) -> list[StoredMessage]:
     rows = sql.fetch_all(
-        f"""SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m
-        WHERE m.thread_id = %s AND m.signal = '' AND m.role <> 'signal'
-        ORDER BY m.created_at, m.sequence LIMIT %s""",
+        queries.FIRST_MESSAGES,
         [thread_id, MAX_TITLE_MESSAGES],
     )
     return [StoredMessage(*cells) for cells in rows]
@@ -176,12 +153,7 @@ def _finish(
 ) -> None:
     """Store the title unless there is one; `otherwise` is the state of a thread without a title."""
     sql.execute(
-        f"""UPDATE mastra_memory_thread
-        SET title_source = CASE WHEN title = '' AND %s <> '' THEN 'generated' ELSE title_source END,
-            title = CASE WHEN title = '' THEN %s ELSE title END,
-            title_state = CASE WHEN title <> '' OR %s <> '' THEN 'done' ELSE %s END,
-            title_error = %s, title_due_at = NULL
-        WHERE {_CLAIM_IS_HELD}""",
+        queries.FINISH_TITLE,
         [
             title,
             title,
@@ -205,9 +177,7 @@ def _fall_back(claim: TitleClaim, messages: Iterable[StoredMessage], error: str)
 @retry_conflicts
 def _retry_later(claim: TitleClaim, seconds: int, error: str) -> int:
     sql.execute(
-        f"""UPDATE mastra_memory_thread
-        SET title_due_at = clock_timestamp() + make_interval(secs => %s), title_error = %s
-        WHERE {_CLAIM_IS_HELD}""",
+        queries.RETRY_TITLE,
         [seconds, json_text.clean_text(error), claim.thread_id, claim.attempt],
     )
     return seconds
