@@ -26,6 +26,8 @@ from mastra_memory.models import Message, ObservationalRecord, ObservationChunk
 
 PAGE_CHARACTERS = 100_000
 MAX_PAGE_NUMBER = 100_000
+MAX_INDENTED_DEPTH = 30
+"""JSON that is nested more deeply is shown without indents."""
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[^u])", re.DOTALL)
 _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
 
@@ -122,7 +124,8 @@ def iterate_json_texts(value: Any) -> Iterator[str]:
         yield value
         return
     try:
-        text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+        option = orjson.OPT_INDENT_2 if _is_shallow(value) else 0
+        text = orjson.dumps(value, option=option).decode()
     except orjson.JSONEncodeError:
         text = repr(value)
     at = 0
@@ -132,6 +135,25 @@ def iterate_json_texts(value: Any) -> Iterator[str]:
             end -= 1  # do not split an escape sequence
         yield _ESCAPE.sub(_unescape, text[at:end])
         at = end
+
+
+def _is_shallow(value: Any) -> bool:
+    """Return True if the value is nested at most `MAX_INDENTED_DEPTH` levels deep.
+
+    Indenting multiplies the size of deeply nested JSON: 1 MB nested 250 levels deep grows to more
+    than 100 MB.
+    """
+    level = [value]
+    for _depth in range(MAX_INDENTED_DEPTH + 1):
+        level = [
+            item
+            for parent in level
+            for item in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _unescape(match: re.Match[str]) -> str:
