@@ -37,8 +37,8 @@ def make_server(caller: Caller, *, agent_id: str | None = None) -> MCPServer[Any
     """Return a server whose tools reach the caller's resources.
 
     Args:
-        caller: Whose data the tools may read and write.
-        agent_id: The agent whose options apply.
+        caller: The tools read and write only what this caller may reach.
+        agent_id: The tools use the options of this agent.
 
     Raises:
         AgentNotFound: There is no such agent.
@@ -71,7 +71,7 @@ def _make_async_tool(tool: Callable[P, R]) -> Callable[P, Any]:
 
 
 def _call(tool: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    # There is no request whose end would close connections that the database has dropped.
+    # Django closes unusable connections when a request ends, and here are no requests.
     close_old_connections()
     try:
         return tool(*args, **kwargs)

@@ -126,7 +126,7 @@ CONVERSATIONS: dict[str, list[BaseMessage]] = {
         ),
         result(),
     ],
-    "blocks nobody knows": [AIMessage([{"type": "server_tool_call", "name": "x", "args": {}}])],
+    "unknown blocks": [AIMessage([{"type": "server_tool_call", "name": "x", "args": {}}])],
     "a call without a result": [HumanMessage("Weather?"), AIMessage("", tool_calls=[CALL])],
     "a question between call and result": [
         AIMessage("", tool_calls=[CALL]),
@@ -139,7 +139,7 @@ CONVERSATIONS: dict[str, list[BaseMessage]] = {
         AIMessage("", tool_calls=[CALL]),
         result("two"),
     ],
-    "a result of nobody": [result(name="weather")],
+    "a result without a call": [result(name="weather")],
 }
 
 

@@ -170,7 +170,7 @@ def test_tools__unscoped_server_requires_resource_id() -> None:
 
 
 def test_tools__return_error_messages() -> None:
-    assert call_tool(ANN, "read_conversation", thread_id="nobody").endswith("Thread not found")
+    assert call_tool(ANN, "read_conversation", thread_id="missing").endswith("Thread not found")
     assert call_tool(ANN, "recall", query="").endswith('"searchQuery" is required')
 
 
@@ -192,7 +192,7 @@ def test_get_caller_of_user__refuses_user_without_resource(
         get_caller_of_user(make_user("ann"))
 
 
-@pytest.mark.parametrize("words", [["--user", "nobody"], ["--resource", "ann", "--agent", "x"]])
+@pytest.mark.parametrize("words", [["--user", "missing"], ["--resource", "ann", "--agent", "x"]])
 def test_command__rejects_unknown_user_and_agent(
     words: list[str], memory_settings: Callable[..., None]
 ) -> None:

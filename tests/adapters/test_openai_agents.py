@@ -100,7 +100,7 @@ CONVERSATIONS: dict[str, list[Json]] = {
     "outputs the other way round": [call("c1"), call("c2"), output("c2"), output("c1")],
     "one call after the other": [call("c1"), output("c1"), call("c2"), output("c2")],
     "an output of entries": [call(), output(value=[{"type": "input_image", "image_url": PNG}])],
-    "arguments that are no JSON": [call(arguments="{broken"), output()],
+    "arguments that are not JSON": [call(arguments="{broken"), output()],
     "reasoning": [
         ASK,
         {**REASONING, "summary": [{"type": "summary_text", "text": "Let me see"}]},
@@ -131,7 +131,7 @@ CONVERSATIONS: dict[str, list[Json]] = {
             ],
         }
     ],
-    "items nobody knows": [
+    "unknown items": [
         {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}},
         assistant_item("Found"),
         {"type": "item_reference", "id": "msg_9"},

@@ -125,7 +125,7 @@ CONVERSATIONS: dict[str, list[ModelMessage]] = {
         ModelRequest(
             [
                 make_return("c1", "no net", outcome="failed", metadata={"try": 1}),
-                make_return("c2", "too dear", outcome="denied"),
+                make_return("c2", "too expensive", outcome="denied"),
                 make_return("c3", "again", outcome="retried"),
             ]
         ),

@@ -69,11 +69,11 @@ def test_get_thread_by_id__returns_none_if_get_thread_raises() -> None:
     thread, memory = make_thread("r"), Memory()
     assert memory.get_thread_by_id(thread.id, resource_id="r") == thread
     assert memory.get_thread_by_id(thread.id, resource_id="s") is None
-    assert memory.get_thread_by_id("nobody") is None
+    assert memory.get_thread_by_id("missing") is None
     with pytest.raises(AccessDenied):
         memory.get_thread(thread.id, resource_id="s")
     with pytest.raises(ThreadNotFound):
-        memory.get_thread("nobody")
+        memory.get_thread("missing")
 
 
 def test_list_messages__reads_several_threads() -> None:
@@ -81,7 +81,7 @@ def test_list_messages__reads_several_threads() -> None:
     for at, name in enumerate("abc"):
         thread = make_thread("s" if name == "c" else "r", name)
         save([a_message(thread, f"{name}{n}", at=n * 3 + at) for n in range(2)])
-    page = memory.list_messages(thread_ids=["a", "b", "c", "nobody"], per_page=4)
+    page = memory.list_messages(thread_ids=["a", "b", "c", "missing"], per_page=4)
     assert [message.id for message in page.messages] == ["a0", "b0", "c0", "a1"]
     assert (page.total, page.has_more) == (6, True)
     newest = memory.list_messages(thread_ids=["a", "b"], per_page=1, newest_page=True)
@@ -149,9 +149,9 @@ def test_working_memory__disabled_or_without_owner() -> None:
     with pytest.raises(FeatureDisabled):
         off.update_working_memory(thread.id, "x")
     with pytest.raises(InvalidInput):
-        Memory(options=BY_RESOURCE).get_working_memory("nobody")
+        Memory(options=BY_RESOURCE).get_working_memory("missing")
     with pytest.raises(ThreadNotFound):
-        Memory(options=BY_THREAD).update_working_memory("nobody", "x")
+        Memory(options=BY_THREAD).update_working_memory("missing", "x")
     assert Memory(options=BY_THREAD).get_working_memory("no\x00body") is None
 
 
@@ -180,7 +180,7 @@ def test_async__twins_do_the_same() -> None:
         assert len(clone.messages) == 3
         assert await memory.adelete_messages(["m0"]) == 1
         with pytest.raises(ThreadNotFound):
-            await memory.aget_thread("nobody")
+            await memory.aget_thread("missing")
         recalled = await memory.arecall(thread.id)
         await sync_to_async(connections.close_all)()
         return [message.id for message in recalled.messages]

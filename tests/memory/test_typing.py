@@ -61,7 +61,7 @@ def test_signature__names_every_argument_and_type(name: str) -> None:
     assert inspect.getdoc(method)
 
 
-def test_package__says_that_it_is_typed() -> None:
+def test_package__is_marked_as_typed() -> None:
     assert (ROOT / "mastra_memory/py.typed").is_file()
 
 
