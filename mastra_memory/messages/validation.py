@@ -111,6 +111,8 @@ def validate_message(
         return None
     if signal_types.is_transient_signal(role, content):
         return None
+    signal = signal_types.get_signal_type(role, content)
+    text = json_text.clean_text(message_text.get_text(content))
     return ValidMessage(
         position=position,
         id=identifiers.check_id(message["id"], "id") if message.get("id") else str(uuid.uuid4()),
@@ -118,9 +120,9 @@ def validate_message(
         resource_id=identifiers.check_id(message["resourceId"], "resourceId"),
         role=role,
         type=_read_type(message),
-        signal=signal_types.get_signal_type(role, content),
+        signal=signal,
         content_json=content_json,
-        text=json_text.clean_text(message_text.get_text(content)),
+        text=text,
         created_at=_read_created_at(message),
     )
 
