@@ -1,7 +1,6 @@
 """What strangers stored cannot make a page slow or large; all of it can be read as plain text."""
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,15 +15,12 @@ from mastra_memory.models import Message, ObservationalRecord, Thread, ThreadCha
 from tests.admin.conftest import SignIn
 from tests.admin.pages import LIST, page_of, text_of
 from tests.support.factories import Json, make_record, make_thread, text_content
+from tests.support.waiting import fail_after
 
 pytestmark = pytest.mark.django_db
 
 logger = logging.getLogger(__name__)
 
-MAX_PROCESSOR_SECONDS, MAX_SECONDS = 10, 60
-"""Generous: a page takes at most some three seconds of the processor, the print page six.
-The second limit is for the database, and for machines that are busy with other things.
-"""
 MAX_BYTES = 5_000_000
 
 
@@ -89,21 +85,10 @@ def store(content: Json, count: int = 1) -> Thread:
 
 
 def check(client: Client, address: str, *, status: int = 200) -> Any:
-    """Load a page and compare time and size with the limits."""
-    started, processor_started = time.monotonic(), time.thread_time()
-    response = client.get(address)
-    seconds = time.monotonic() - started
-    processor_seconds = time.thread_time() - processor_started
-    logger.info(
-        "%s: %.2f s, %.2f s of the processor, %d bytes",
-        address[:70],
-        seconds,
-        processor_seconds,
-        len(response.content),
-    )
+    """Load a page and compare its size with the limit; a page that never ends fails."""
+    with fail_after():
+        response = client.get(address)
     assert response.status_code == status
-    assert processor_seconds < MAX_PROCESSOR_SECONDS
-    assert seconds < MAX_SECONDS
     assert len(response.content) < MAX_BYTES
     return response
 

@@ -1,7 +1,5 @@
 """Stored text between tags of ours: it can neither close them nor counterfeit them."""
 
-import time
-
 import pytest
 
 from mastra_memory.content.prompt_escaping import (
@@ -10,6 +8,7 @@ from mastra_memory.content.prompt_escaping import (
     indent_lines,
     wrap_in_tag,
 )
+from tests.support.waiting import fail_after
 
 
 @pytest.mark.parametrize("tag", RESERVED_TAGS)
@@ -57,11 +56,10 @@ def test_defused__letters_that_look_like_ours_make_no_tag(dressed: str) -> None:
     assert escape_tags(f"é {dressed} <b>") == f"é &lt;{dressed[1:]} <b>"
 
 
-def test_defused__costs_as_much_as_the_text_is_long() -> None:
-    begun = time.process_time()
-    for unit in ("<", "<\u00ad", "< ", "\u00ad<working_"):
+@pytest.mark.parametrize("unit", ["<", "<\u00ad", "< ", "\u00ad<working_"])
+def test_escape_tags__takes_linear_time(unit: str) -> None:
+    with fail_after():
         escape_tags(unit * 300_000)
-    assert time.process_time() - begun < 10
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 """Masking: what is found, what is left alone, and how long it takes."""
 
-import time
-
 import pytest
 
 from mastra_memory.content import redaction
+from tests.support.waiting import fail_after
 
 
 @pytest.mark.parametrize(
@@ -24,11 +23,10 @@ def test_mask__finds_and_leaves_alone(text: str, masked: str) -> None:
     assert redaction.get_mask()(text) == masked
 
 
-def test_mask__is_quick_on_hostile_text() -> None:
-    started = time.process_time()
-    for text in ("a" * 400_000, "1 " * 200_000, "a@" * 200_000, "+1" * 200_000, "a.a" * 150_000):
-        redaction.get_mask()(text)
-    assert time.process_time() - started < 5
+@pytest.mark.parametrize("unit", ["a", "1 ", "a@", "+1", "a.a"])
+def test_mask__takes_linear_time(unit: str) -> None:
+    with fail_after():
+        redaction.get_mask()(unit * 200_000)
 
 
 def test_masked_json__masks_keys_and_values_at_every_depth() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput, InvalidJson
+from tests.support.waiting import fail_after
 
 DEEP = json_text.MAX_DEPTH
 json_values = st.recursive(
@@ -196,9 +196,8 @@ def size_of(value: Any) -> int:
 
 def test_has_more_values__strings_without_separators_are_left_to_the_parser() -> None:
     data = b'"a"' * 3_000_000 + b"," * 2_000
-    started = time.perf_counter()
-    assert not json_text.has_more_values(data, 1_000)
-    assert time.perf_counter() - started < 1
+    with fail_after():
+        assert not json_text.has_more_values(data, 1_000)
     with pytest.raises(InvalidInput):
         json_text.loads(data)
 

@@ -1,7 +1,7 @@
 """Concurrent writers: one order of locks, and conflicts that are run again."""
 
 import random
-import time
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +18,7 @@ from mastra_memory.models import EmbeddingRequest, Message, MessageEmbedding
 from mastra_memory.testing import FakeEmbedder
 from tests.support.concurrency import concurrently
 from tests.support.factories import make_thread, some_messages
+from tests.support.waiting import MAX_WAIT_SECONDS, wait_until
 
 THREADS = [f"t{number}" for number in range(6)]
 MESSAGES = [f"m{number}" for number in range(60)]
@@ -58,10 +59,10 @@ def no_deadlock() -> Iterator[None]:
 
 
 class Writer:
-    """Random writes over a few threads and messages, until the time is over."""
+    """Random writes over a few threads and messages."""
 
-    def __init__(self, seconds: float) -> None:
-        self.end = time.monotonic() + seconds
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
         self.memory = Memory(options=EMBEDDED)
         self.done: Counter[str] = Counter()
         self.errors: list[str] = []
@@ -69,7 +70,7 @@ class Writer:
     def run(self, seed: int) -> None:
         """Write; errors that a caller may get for a missing thread are not collected."""
         choices = random.Random(seed)
-        while time.monotonic() < self.end:
+        for _ in range(self.rounds):
             act = choices.choice(self.acts())
             try:
                 act(choices)
@@ -140,7 +141,7 @@ def test_writers__mixed_writes_end_in_no_error() -> None:
     for thread_id in THREADS:
         make_thread("alice", thread_id)
     before = count_deadlocks()
-    writer = Writer(seconds=10)
+    writer = Writer(rounds=60)
     with FakeEmbedder():
         concurrently(writer.run, list(range(8)))
     sql.fetch_one("SELECT pg_stat_clear_snapshot()")
@@ -156,11 +157,10 @@ def test_save_and_delete__lock_threads_in_one_order() -> None:
     make_thread("alice", "b")
     ids = [f"m{number}" for number in range(20)]
     memory = Memory()
-    end = time.monotonic() + 3
 
     def act(kind: str) -> None:
         choices = random.Random(kind)
-        while time.monotonic() < end:
+        for _ in range(60):
             choices.shuffle(ids)
             if kind.startswith("save"):
                 memory.save_messages([message(one, choices.choice("ab")) for one in [*ids]])
@@ -201,13 +201,22 @@ def test_save_messages__a_message_that_moves_meanwhile_is_saved_at_the_second_at
     memory = Memory()
     memory.save_messages([message("m", "a", "first")])
 
+    moved = threading.Event()
+
+    def is_other_waiting() -> bool:
+        sql.fetch_one("SELECT pg_stat_clear_snapshot()")
+        waiting = """SELECT count(*) FROM pg_stat_activity
+            WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"""
+        return sql.fetch_all(waiting) != [(0,)]
+
     def act(kind: str) -> None:
         if kind == "move":
             with transaction.atomic():
                 memory.save_messages([message("m", "c", "moved")])
-                time.sleep(0.5)
+                moved.set()
+                wait_until(is_other_waiting)
         else:
-            time.sleep(0.2)
+            assert moved.wait(MAX_WAIT_SECONDS)
             memory.save_messages([message("m", "b", "last")])
 
     concurrently(act, ["move", "save"])
@@ -221,11 +230,10 @@ def test_clone__copies_of_messages_that_move_meanwhile_have_vectors_or_requests(
     make_thread("alice", "source")
     make_thread("alice", "other")
     source = memory.get_thread("source")
-    end = time.monotonic() + 3
 
     def act(kind: str) -> None:
         choices = random.Random(kind)
-        while time.monotonic() < end:
+        for _ in range(40):
             if kind == "move":
                 targets = [choices.choice(["source", "other"]) for _ in range(20)]
                 batch = [message(f"m{n}", to, f"Text {n}") for n, to in enumerate(targets)]

@@ -1,5 +1,6 @@
 """Making the vectors that rows ask for."""
 
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from mastra_memory.testing import FakeEmbedder
 from mastra_memory.types import StoredThread
 from tests.support.concurrency import concurrently
 from tests.support.factories import a_message, make_thread, some_messages
+from tests.support.waiting import MAX_WAIT_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db
 MODEL = "test/model"
@@ -350,20 +352,29 @@ def test_embed_pending__two_at_once_never_embed_the_same_message() -> None:
 def test_embed_pending__renews_the_lease_of_slow_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(queue, "LEASE_SECONDS", 1.0)
+    lease_seconds = 4.0
+    monkeypatch.setattr(queue, "LEASE_SECONDS", lease_seconds)
     monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.2)
+    started, finished = threading.Event(), threading.Event()
 
     class Slow(FakeEmbedder):
         def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
-            time.sleep(3)
+            started.set()
+            finished.wait(MAX_WAIT_SECONDS)
             return super().embed(texts, query=query, timeout=timeout)
 
     def take_over() -> int:
-        found = 0
-        for _ in range(14):
-            time.sleep(0.2)
-            found += len(queue.claim_messages(MODEL, uuid.uuid4(), 10))
-        return found
+        """Try to claim the messages until the first lease would have ended."""
+        claimed = 0
+        started.wait(MAX_WAIT_SECONDS)
+        lease_end = time.monotonic() + lease_seconds + 1
+        try:
+            while time.monotonic() < lease_end:
+                time.sleep(0.2)
+                claimed += len(queue.claim_messages(MODEL, uuid.uuid4(), 10))
+        finally:
+            finished.set()
+        return claimed
 
     save(some_messages(make_thread("alice", "t"), 4))
     with Slow() as model:
@@ -383,9 +394,7 @@ def test_embed_pending__skips_a_message_that_is_being_edited(
             return embed()
         with transaction.atomic():
             sql.execute("UPDATE mastra_memory_message SET text = 'changed' WHERE id = 'm0'")
-            give_up = time.monotonic() + 20
-            while EmbeddingRequest.objects.count() == 2 and time.monotonic() < give_up:
-                time.sleep(0.01)
+            wait_until(lambda: EmbeddingRequest.objects.count() != 2)
         return 0
 
     assert sum(concurrently(act, ["embed", "edit"])) in (1, 2)

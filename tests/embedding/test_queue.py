@@ -12,6 +12,7 @@ from mastra_memory.models import EmbeddingRequest, MessageEmbedding
 from mastra_memory.testing import FakeEmbedder
 from tests.support.concurrency import concurrently
 from tests.support.factories import a_message, make_thread, save, some_messages
+from tests.support.waiting import MAX_WAIT_SECONDS
 
 pytestmark = pytest.mark.django_db
 OLD, NEW = "old/model", "new/model"
@@ -93,11 +94,11 @@ def test_claim_messages__what_another_is_taking_is_passed_by_without_waiting() -
         with transaction.atomic():
             taken = queue.claim_messages(NEW, uuid.uuid4(), 5)
             first_took.set()
-            assert second_took.wait(timeout=20)  # the first still holds its rows
+            assert second_took.wait(timeout=MAX_WAIT_SECONDS)  # the first still holds its rows
         return [claimed.message_id for claimed in taken]
 
     def second() -> list[str]:
-        assert first_took.wait(timeout=20)
+        assert first_took.wait(timeout=MAX_WAIT_SECONDS)
         taken = queue.claim_messages(NEW, uuid.uuid4(), 9)
         second_took.set()
         return [claimed.message_id for claimed in taken]

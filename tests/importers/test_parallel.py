@@ -15,6 +15,7 @@ from mastra_memory.importers.records import ImportedMessage, ImportedThread, Sou
 from mastra_memory.models import Message, Thread
 from tests.support.factories import moment, text_content
 from tests.support.importing import count_outcomes, import_items
+from tests.support.waiting import MAX_WAIT_SECONDS, wait_until
 
 
 def test_submit__single_worker_uses_the_callers_thread() -> None:
@@ -27,7 +28,7 @@ def test_submit__single_worker_uses_the_callers_thread() -> None:
 
 
 def test_submit__workers_run_in_parallel_and_in_order() -> None:
-    barrier = threading.Barrier(2, timeout=20)
+    barrier = threading.Barrier(2, timeout=MAX_WAIT_SECONDS)
     done: list[tuple[int, int]] = []
 
     def job(worker: int, number: int) -> tuple[int, int]:
@@ -99,10 +100,7 @@ def test_load__several_workers_keep_order_and_close_connections() -> None:
     connections = """SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND backend_type = 'client backend'
             AND pid <> pg_backend_pid() AND query LIKE '%%mastra_import%%'"""
-    deadline = time.monotonic() + 10
-    while sql.fetch_all(connections) != [(0,)]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: sql.fetch_all(connections) == [(0,)])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,6 +1,5 @@
 """Text models of providers: names, addresses, keys, errors, prices; against a real HTTP server."""
 
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -139,10 +138,8 @@ def test_ask__an_answer_that_takes_too_long_may_heal(
         MODEL_TIMEOUT=0.3,
     )
     server.script = [2.0]
-    begun = time.monotonic()
     with pytest.raises(ProviderUnavailable):
         ask(name)
-    assert time.monotonic() - begun < 1.8
 
 
 @pytest.mark.parametrize("name", MODELS)

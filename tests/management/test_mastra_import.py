@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from tests.project.commands import ROOT, environment
 from tests.support.factories import make_user
 from tests.support.importing import list_texts, write_json
 from tests.support.mastra_databases import make_libsql, make_thread_row
+from tests.support.waiting import MAX_WAIT_SECONDS, wait_until
 
 HELLO = {"id": "c1", "conversations": [{"from": "human", "value": "Hello"}]}
 
@@ -165,11 +165,11 @@ def write_large_file(path: Path, threads: int = 3000, turns: int = 5) -> Path:
 
 
 def wait_for_messages(process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while not Message.objects.exists():
+    def has_stored() -> bool:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+        return Message.objects.exists()
+
+    wait_until(has_stored)
 
 
 def test_mastra_import__killed_and_repeated_stores_everything_once(
@@ -183,7 +183,7 @@ def test_mastra_import__killed_and_repeated_stores_everything_once(
     assert 0 < Message.objects.count() < 15_000
 
     process = start(*words)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=MAX_WAIT_SECONDS)
     assert (process.returncode, err) == (0, "")
     threads, messages = (line.split() for line in out.splitlines()[1:3])
     assert threads[1] == "3,000" and messages[1] == "15,000"
@@ -200,7 +200,7 @@ def test_mastra_import__interrupted_explains_how_to_continue(start: Start, tmp_p
     )
     wait_for_messages(process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=MAX_WAIT_SECONDS)
     assert process.returncode == 130
     assert "Run the same command again" in err and "Traceback" not in err
     stored = Message.objects.count()
@@ -209,7 +209,7 @@ def test_mastra_import__interrupted_explains_how_to_continue(start: Start, tmp_p
 
 def test_mastra_import__prints_no_progress_without_a_terminal(start: Start, tmp_path: Path) -> None:
     process = start(str(write_json(tmp_path / "x.json", [HELLO])), "--resource", "alice")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=MAX_WAIT_SECONDS)
     assert (process.returncode, err) == (0, "")
     assert "\r" not in out
 

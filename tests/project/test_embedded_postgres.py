@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,12 +12,14 @@ import pytest
 
 from project import embedded_postgres, postgres_supervisor
 from tests.project.commands import ROOT, environment
+from tests.support.waiting import wait_until
 
 # Starts the server through Django, says so, and ends when its standard input does.
 USE = """
 import sys, django
 django.setup()
 from django.db import connection
+from tests.support.waiting import wait_until
 with connection.cursor() as cursor:
     cursor.execute("SELECT pg_postmaster_start_time()")
     print(cursor.fetchone()[0].isoformat(), flush=True)
@@ -84,10 +85,7 @@ def server_pid(var_dir: Path) -> int | None:
 
 
 def wait_until_stopped(var_dir: Path) -> None:
-    give_up = time.monotonic() + 30
-    while (pid := server_pid(var_dir)) is not None:
-        assert time.monotonic() < give_up, f"server {pid} still runs"
-        time.sleep(0.05)
+    wait_until(lambda: server_pid(var_dir) is None)
 
 
 def test_start__several_processes_at_once_share_one_server(

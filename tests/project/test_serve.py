@@ -5,14 +5,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from http.cookiejar import CookieJar
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import psutil
@@ -20,11 +19,11 @@ import pytest
 
 from project import embedded_postgres, postgres_supervisor
 from tests.project.commands import ROOT, environment, manage
+from tests.support.waiting import MAX_WAIT_SECONDS, wait_until
 
 pytestmark = pytest.mark.slow
+T = TypeVar("T")
 LOGIN = re.compile(r"as admin with password (\S+) ")
-WAIT = 300.0
-"""Seconds until a wait fails: generous, because busy machines start servers slowly."""
 SWITCH_OFF = """
 from django.contrib.auth.models import User
 User.objects.update(is_active=False)
@@ -59,11 +58,11 @@ class Service:
         return Path(self.log.name).read_text()
 
     def wait_until_it_says(self, text: str) -> str:
-        give_up = time.monotonic() + WAIT
-        while text not in self.said():
+        def says() -> bool:
             assert self.process.poll() is None, self.said()
-            assert time.monotonic() < give_up, self.said()
-            time.sleep(0.1)
+            return text in self.said()
+
+        wait_until(says, describe=self.said)
         return self.said()
 
     def family(self) -> list[psutil.Process]:
@@ -87,14 +86,16 @@ class Service:
     def answers(self) -> bool:
         """Return whether the web server is alive."""
         try:
-            with urllib.request.urlopen(f"{self.base}/healthz", timeout=WAIT) as response:
+            with urllib.request.urlopen(
+                f"{self.base}/healthz", timeout=MAX_WAIT_SECONDS
+            ) as response:
                 return bool(response.status == 200)
         except OSError:
             return False
 
     def stop(self, number: signal.Signals) -> int:
         self.process.send_signal(number)
-        return self.process.wait(WAIT)
+        return self.process.wait(MAX_WAIT_SECONDS)
 
 
 @contextmanager
@@ -171,15 +172,15 @@ def test_serve__two_first_runs_at_once_prepare_one_after_the_other(tmp_path: Pat
         assert [one.stop(signal.SIGINT), other.stop(signal.SIGINT)] == [0, 0]
 
 
-def wait_until(condition: Callable[[], Any]) -> Any:
-    """Return the condition's first true value. Processes that end meanwhile are no error."""
-    deadline = time.monotonic() + WAIT
-    while True:
+def ignore_ended(condition: Callable[[], T]) -> Callable[[], T | None]:
+    """Return the condition with None for processes that have ended or are not started yet."""
+
+    def check() -> T | None:
         with suppress(psutil.Error, StopIteration):
-            if value := condition():
-                return value
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+            return condition()
+        return None
+
+    return check
 
 
 def test_serve__every_process_that_is_killed_comes_back(tmp_path: Path) -> None:
@@ -190,13 +191,14 @@ def test_serve__every_process_that_is_killed_comes_back(tmp_path: Path) -> None:
             killed = service.child(word)
             killed.kill()
             service.wait_until_it_says(f"The {name} ended by itself (status -9). It is started")
-            wait_until(partial(service.has_new_child, word, killed.pid))
+            wait_until(ignore_ended(partial(service.has_new_child, word, killed.pid)))
         wait_until(service.answers)
         for _ in range(3):  # Granian restarts them; when it gives up, it is restarted itself
-            killed = wait_until(service.web_processes)[0]
-            killed.kill()
-            killed.wait(WAIT)
-            wait_until(service.has_two_web_processes)
+            web_processes = wait_until(ignore_ended(service.web_processes))
+            assert web_processes
+            web_processes[0].kill()
+            web_processes[0].wait(MAX_WAIT_SECONDS)
+            wait_until(ignore_ended(service.has_two_web_processes))
             wait_until(service.answers)
         family = service.family()
         assert service.stop(signal.SIGINT) == 0

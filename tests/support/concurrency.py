@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from django.db import connection
 
+from tests.support.waiting import MAX_WAIT_SECONDS
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -18,7 +20,7 @@ def concurrently(act: Callable[[T], R], arguments: Sequence[T]) -> list[R]:
     def run(argument: T) -> R:
         try:
             connection.ensure_connection()
-            gate.wait(timeout=30)
+            gate.wait(timeout=MAX_WAIT_SECONDS)
             return act(argument)
         finally:
             connection.close()

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import time
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from pydantic import BaseModel, Field
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.options import MemoryOptions, parse_request_options
 from mastra_memory.working_memory.schema import build_empty_value, validate_content
+from tests.support.waiting import fail_after
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -234,9 +234,8 @@ def test_checked__what_would_take_hours_is_refused(schema: Any, value: Any) -> N
 )
 def test_checked__many_unique_items_are_no_trouble(items: list[Any]) -> None:
     schema = {"uniqueItems": True}
-    started = time.process_time()
-    assert validate_content(schema, json.dumps(items)) == items
-    assert time.process_time() - started < 2
+    with fail_after():
+        assert validate_content(schema, json.dumps(items)) == items
     with pytest.raises(InvalidInput, match="uniqueItems"):
         validate_content(schema, json.dumps([*items, items[-1]]))
 
