@@ -1,7 +1,8 @@
-"""Work for later: the Celery tasks and `enqueue`. Every task is a hint; the rows are the truth.
+"""Celery tasks, and `enqueue` to run them after commit.
 
-A task takes ids at most, calls one domain function, and may run twice. What a lost task would
-have done is found by `manage.py mastra_catch_up` from rows alone.
+The database rows say which work is pending; a task is only a hint to do it now. So a task takes
+ids, calls one function, and may run twice or get lost: `catch_up`, or `manage.py mastra_catch_up`,
+finds its work in the rows.
 """
 
 import logging
@@ -25,17 +26,17 @@ from mastra_memory.threads import titles
 logger = logging.getLogger(__name__)
 
 BROKER_BACKOFF_SECONDS = 30.0
-"""Seconds without another attempt after the broker failed."""
+"""How long nothing is sent after the broker failed, so that it does not slow down every save."""
 COALESCE_SECONDS = 0.1
-"""Seconds that a task waits, so that what is enqueued meanwhile needs no task of its own."""
+"""Delay of each task. Equal tasks that are enqueued meanwhile are not sent again."""
 
 _broker_retry_at = 0.0
 _scheduled_until: dict[tuple[str, tuple[Any, ...]], float] = {}
 
 EMBED_TASK_SECONDS = 20.0
-"""How long one task embeds before it leaves the rest to the next."""
+"""How long one task embeds messages before it enqueues another for the rest."""
 WRITE_WORDS_BATCH_SIZE = 5_000
-"""How many messages one task reads the words of before it leaves the rest to the next."""
+"""How many messages one task indexes before it enqueues another for the rest."""
 
 
 P = ParamSpec("P")
@@ -43,7 +44,7 @@ R = TypeVar("R")
 
 
 def _limit_task_statements(function: Callable[P, R]) -> Callable[P, R]:
-    """Run the task with a limit on each of its SQL statements."""
+    """Limit the duration of each SQL statement of a task."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -56,7 +57,7 @@ def _limit_task_statements(function: Callable[P, R]) -> Callable[P, R]:
 @shared_task
 @_limit_task_statements
 def embed_pending() -> int:
-    """Embed what was saved and what is due again. Returns how many messages it were."""
+    """Embed messages that are new or due for another attempt. Return how many."""
     done, more = indexing.embed_pending(seconds=EMBED_TASK_SECONDS)
     if more:
         enqueue(embed_pending)
@@ -66,7 +67,7 @@ def embed_pending() -> int:
 @shared_task
 @_limit_task_statements
 def write_words() -> int:
-    """Write the searchable words of what was saved in bulk. Returns how many messages it were."""
+    """Write the search words of messages that were saved in bulk. Return how many."""
     done = tsvector.index_pending_words(limit=WRITE_WORDS_BATCH_SIZE)
     if done == WRITE_WORDS_BATCH_SIZE:
         enqueue(write_words)
@@ -76,7 +77,7 @@ def write_words() -> int:
 @shared_task
 @_limit_task_statements
 def generate_title(thread_id: str) -> None:
-    """Give a thread its title; when the model is unavailable, try again later."""
+    """Generate the title of a thread; if the model is unavailable, try again later."""
     seconds = titles.generate_title(thread_id)
     if seconds is not None:
         enqueue(generate_title, thread_id, after=seconds)
@@ -85,10 +86,10 @@ def generate_title(thread_id: str) -> None:
 @shared_task
 @_limit_task_statements
 def resume() -> None:
-    """Ask for the work that is due now, above all that of workers that were killed.
+    """Enqueue the work that is due now, above all that of workers that were killed.
 
-    Cheap where there is none. Run it every few seconds: together with `leases.LEASE_SECONDS` the
-    interval decides how soon another worker takes over.
+    Without such work it costs three short queries. Run it every few seconds: the interval and
+    `leases.LEASE_SECONDS` add up to the time after which another worker takes over.
     """
     if queue.has_due_requests():
         enqueue(embed_pending)
@@ -105,7 +106,7 @@ def _enqueue_titles_and_exports() -> None:
 @shared_task
 @_limit_task_statements
 def catch_up() -> None:
-    """Ask for all work that the rows say is due, whatever became of the tasks for it."""
+    """Enqueue all work that is due according to the rows, and delete expired exports."""
     queue.fail_expired()
     enqueue(embed_pending)
     enqueue(write_words)
@@ -116,12 +117,20 @@ def catch_up() -> None:
 @shared_task
 @_limit_task_statements
 def make_export(job_id: int) -> None:
-    """Make the file of an export; one that is done stays as it is."""
+    """Write the file of an export, unless that is already done."""
     exports.run_export(job_id)
 
 
 def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE_SECONDS) -> None:
-    """Run `task` after commit; a broker that is down is logged, not shown to the caller."""
+    """Send a task to the broker after the current transaction commits.
+
+    A broker that cannot be reached is logged and is no error for the caller.
+
+    Args:
+        task: The task to run.
+        args: Its arguments, which must be JSON values.
+        after: The delay in seconds.
+    """
 
     def send() -> None:  # not a partial: Django 5.2 logs the callback's __qualname__
         _send(task, args, after)
@@ -153,7 +162,10 @@ def _send(task: Task[..., Any], args: tuple[Any, ...], after: float) -> None:
 
 
 def _get_producers(app: Celery) -> pools.ProducerPool:
-    """The host's broker, reached with little patience, whatever the host's own tasks may take."""
+    """Return producers for the host's broker with short timeouts.
+
+    The host's own settings may allow a task minutes to reach the broker; a save must not wait.
+    """
     timeout = conf.app_settings().BROKER_TIMEOUT
     impatient = {"max_retries": 0, "socket_connect_timeout": timeout, "socket_timeout": timeout}
     connection = app.connection_for_write(connect_timeout=timeout, transport_options=impatient)
@@ -161,11 +173,15 @@ def _get_producers(app: Celery) -> pools.ProducerPool:
 
 
 def _is_already_scheduled(work: tuple[str, tuple[Any, ...]], now: float) -> bool:
-    """Whether the same task was sent just now and has not begun; else note that it will be."""
+    """Return whether the same task was sent and has not started yet; if not, remember it as sent.
+
+    Half of `COALESCE_SECONDS` is a safe estimate for "not started": the task surely starts later,
+    and then it finds the rows of this call, too.
+    """
     if now < _scheduled_until.get(work, 0.0):
         return True
     if len(_scheduled_until) > 1_000:
-        for known in [known for known, until in _scheduled_until.items() if until <= now]:
-            del _scheduled_until[known]
+        for key in [key for key, until in _scheduled_until.items() if until <= now]:
+            del _scheduled_until[key]
     _scheduled_until[work] = now + COALESCE_SECONDS / 2
     return False

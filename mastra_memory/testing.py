@@ -1,4 +1,4 @@
-"""Fakes for tests, ours and those of host projects: a text model and an embedder."""
+"""Fakes of the text model and the embedder, for this package's tests and for host projects."""
 
 import hashlib
 import math
@@ -14,33 +14,41 @@ from mastra_memory.embedding.embedder import Embeddings, Vector
 from mastra_memory.exceptions import MastraMemoryError, ProviderRefused
 
 FakeAnswer = str | BaseException | Callable[[llm.TextRequest], Any]
-"""A text, an exception to raise, or a function of the request; a value where one is asked for."""
+"""A text, an exception to raise, or a function of the request. For `output`, a value."""
 
 
 def _convert_error(error: BaseException) -> BaseException:
-    """What is no error of ours is one of the provider's."""
+    """Convert exceptions as the real models do: foreign ones become `ProviderRefused`."""
     if isinstance(error, MastraMemoryError) or not isinstance(error, Exception):
         return error
     return ProviderRefused(f"{type(error).__name__}: {error}")
 
 
 class FakeLLM:
-    """Answers every request in this process while its block runs, and remembers them.
-
-    Answers are given in order, the last one for ever:
+    """A text model that answers all requests of this process inside its `with` block.
 
         with FakeLLM("Trip to Rome") as model:
             ...
         assert len(model.requests) == 1
+
+    Attributes:
+        requests: All requests so far, in order.
     """
 
     def __init__(self, *answers: FakeAnswer | Any, tokens: tuple[int, int] = (100, 10)) -> None:
+        """Set the answers.
+
+        Args:
+            answers: Returned in order; the last one is repeated.
+            tokens: The input and output tokens that each reply reports.
+        """
         self.answers = list(answers) or ["An answer"]
         self.tokens = tokens
         self.requests: list[llm.TextRequest] = []
         self._block = ExitStack()
 
     def __call__(self, request: llm.TextRequest) -> llm.TextReply:
+        """Return the next answer, or raise it if it is an exception."""
         answer = self.answers[min(len(self.requests), len(self.answers) - 1)]
         self.requests.append(request)
         if callable(answer):
@@ -69,14 +77,17 @@ class FakeLLM:
 
 
 class FakeEmbedder:
-    """Makes all vectors in this process while its block runs, and counts what it is asked.
-
-    Texts that share words have similar vectors; `vectors` gives some texts vectors of your own, and
-    `error` is raised instead of answering:
+    """An embedder that makes all vectors of this process inside its `with` block.
 
         with FakeEmbedder(dimensions=8) as model:
             ...
         assert model.texts == ["I like tea"]
+
+    Texts that share words have similar vectors.
+
+    Attributes:
+        texts: The texts that were embedded to be stored, in order.
+        queries: The texts that were embedded to search for them, in order.
     """
 
     passage_bytes = 1_000
@@ -91,18 +102,24 @@ class FakeEmbedder:
         tokens_each: int = 0,
         error: BaseException | None = None,
     ) -> None:
+        """Set what the embedder returns.
+
+        Args:
+            dimensions: The length of the vectors.
+            vectors: The vectors of certain texts; all others are computed from their words.
+            tokens_each: The tokens that are reported for each text.
+            error: Raised by every call.
+        """
         self.dimensions = dimensions
         self.vectors = dict(vectors or {})
         self.tokens_each = tokens_each
         self.error = error
         self.texts: list[str] = []
-        """What was embedded to be found, in order."""
         self.queries: list[str] = []
-        """What was embedded to find something."""
         self._block = ExitStack()
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
-        """Vectors of the texts."""
+        """Return the vectors of the texts."""
         if self.error is not None:
             raise self.error
         (self.queries if query else self.texts).extend(texts)

@@ -1,8 +1,12 @@
-"""What tests share: people who call the API, agents, and the statements a call costs."""
+"""Fixtures that all tests share, and what keeps two test runs at once apart."""
 
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,49 +17,78 @@ from pytest_django import Settings
 from tests.support.api_client import Api
 from tests.support.factories import make_user
 
+RUN_FOLDER = pytest.StashKey[Path]()
 Statements = Callable[..., AbstractContextManager[list[str]]]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each run a folder of its own for `tmp_path`.
+
+    By default all runs of a user share one parent folder, and each run that starts makes it private
+    again. If root runs the tests, PostgreSQL runs under another account (see
+    `project.system_accounts`) and would lose its access in the middle of a test.
+    """
+    if config.option.basetemp is None and not hasattr(config, "workerinput"):
+        parent = os.environ.get("PYTEST_DEBUG_TEMPROOT")
+        folder = Path(tempfile.mkdtemp(prefix="mastra-tests-", dir=parent))
+        folder.chmod(0o755)
+        config.stash[RUN_FOLDER] = folder
+        config.option.basetemp = str(folder / "tmp")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Remove the folder of a run without failures; that of others helps to find the reason."""
+    folder = session.config.stash.get(RUN_FOLDER, None)
+    if folder is not None and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """Name the test database after this process, so that each run has its own."""
+    connection.settings_dict["TEST"]["NAME"] = f"test_mastra_{os.getpid()}"
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who calls the API."""
+    """A user who calls the API."""
 
     user: User
     api: Api
 
     @property
     def resource_id(self) -> str:
-        """The resource that is theirs."""
+        """Return the id of the user's own resource."""
         return str(self.user.pk)
 
 
 def person(name: str, *, unscoped: bool = False) -> Person:
-    """A new person."""
+    """Create a user."""
     user = make_user(name, unscoped=unscoped)
     return Person(user, Api(user))
 
 
 @pytest.fixture
 def alice(db: None) -> Person:
-    """A caller bound to her own resource."""
+    """A user who may access only her own resource."""
     return person("alice")
 
 
 @pytest.fixture
 def bob(db: None) -> Person:
-    """Another one."""
+    """Another such user."""
     return person("bob")
 
 
 @pytest.fixture
 def boss(db: None) -> Person:
-    """A caller who may see everything."""
+    """A user who may access all resources."""
     return person("boss", unscoped=True)
 
 
 @pytest.fixture
 def api(boss: Person) -> Api:
-    """The API without bounds, for tests that are not about who may do what."""
+    """The API as a user who may access all resources, for tests that are not about permissions."""
     return boss.api
 
 
@@ -71,7 +104,7 @@ def memory_settings(settings: Settings) -> Callable[..., None]:
 
 @pytest.fixture
 def statements() -> Statements:
-    """A block that lists its SQL statements, savepoints aside.
+    """Return a context manager that lists the SQL statements of its block, without savepoints.
 
     Statements that set and reset the time limit are listed only with `limits`: the web processes
     of `project/` need none for the API, since their sessions start with its limit.

@@ -1,4 +1,4 @@
-"""The port to text models: ask one, get its answer, with what it used on record."""
+"""The interface to text models. It records what each call used."""
 
 from mastra_memory.llm.text_models import (
     Purpose,

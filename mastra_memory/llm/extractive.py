@@ -1,6 +1,6 @@
-"""`local/extractive`: answers without any model, by picking from the text it was given.
+"""`local/extractive`: titles and summaries without a model, made of sentences of the prompt.
 
-An honest fallback, so that everything runs without a key. It does not understand; it selects.
+The default, so that everything runs without an API key.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from mastra_memory.exceptions import ProviderRefused
 from mastra_memory.llm.text_models import Purpose, TextReply, TextRequest
+from mastra_memory.llm.titles import truncate
 
 MAX_TITLE_LENGTH = 60
 MAX_SUMMARY_LINES = 12
@@ -19,33 +20,29 @@ _WORD = re.compile(r"\w{4,}")
 
 
 def generate(request: TextRequest) -> TextReply:
-    """Pick an answer out of the prompt. Raises `ProviderRefused` for what cannot be picked."""
-    pick = _GENERATORS.get(request.purpose)
-    if pick is None or request.output is not None:
+    """Return sentences of the prompt. Raise `ProviderRefused` for any but titles and summaries."""
+    generator = _GENERATORS.get(request.purpose)
+    if generator is None or request.output is not None:
         raise ProviderRefused(
-            f"local/extractive cannot do this ({request.purpose}); name a model in the settings"
+            f"local/extractive does not support {request.purpose}; set MODEL to a provider's model"
         )
-    return TextReply(text=pick(request.prompt))
+    return TextReply(text=generator(request.prompt))
 
 
 def build_headline(text: str, limit: int = MAX_TITLE_LENGTH) -> str:
-    """The first sentence of a text on one line, cut at a word where it is too long."""
+    """Return the first sentence of a text on one line, cut between words if it is too long."""
     sentences = (part.strip() for part in _SENTENCE_END.split(text.strip()))
     first = re.sub(r"\s+", " ", next((part for part in sentences if part), ""))
-    if len(first) <= limit:
-        return first.rstrip(" .。,;:")
-    cut = first[: limit - 1]
-    head, blank, _ = cut.rpartition(" ")
-    return (head if blank and len(head) > limit // 2 else cut).rstrip(" .,;:") + "…"
+    return first.rstrip(" .。,;:") if len(first) <= limit else truncate(first, limit)
 
 
 def _build_title(prompt: str) -> str:
-    said = _USER_LINE.search(prompt)
-    return build_headline(said[1] if said else prompt)
+    match = _USER_LINE.search(prompt)
+    return build_headline(match[1] if match else prompt)
 
 
 def _build_summary(prompt: str) -> str:
-    """The sentences with the most words that matter to the whole, in their order."""
+    """Return the sentences with the most frequent words of the whole text, in their order."""
     sentences = [
         sentence.strip()
         for line in _SPEAKER_LINE.findall(prompt)
@@ -54,11 +51,12 @@ def _build_summary(prompt: str) -> str:
     ]
     weights = Counter(word.lower() for sentence in sentences for word in _WORD.findall(sentence))
 
-    def worth(index: int) -> float:
+    def score(index: int) -> float:
+        # The mean weight of the words; 3 more in the divisor keep short sentences from winning.
         words = {word.lower() for word in _WORD.findall(sentences[index])}
         return sum(weights[word] for word in words) / (len(words) + 3)
 
-    best = sorted(sorted(range(len(sentences)), key=worth, reverse=True)[:MAX_SUMMARY_LINES])
+    best = sorted(sorted(range(len(sentences)), key=score, reverse=True)[:MAX_SUMMARY_LINES])
     return "\n".join(f"* {sentences[index]}" for index in best)
 
 

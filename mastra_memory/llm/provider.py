@@ -1,4 +1,7 @@
-"""Text models of providers, through pydantic-ai; nobody imports this module early."""
+"""Text models of providers, through pydantic-ai.
+
+This module is imported when a provider's model is first used, because pydantic-ai loads slowly.
+"""
 
 import asyncio
 import os
@@ -19,7 +22,7 @@ from mastra_memory import conf
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
 from mastra_memory.llm.text_models import TextReply, TextRequest
 
-# Mastra's names for providers, where pydantic-ai has another.
+# Mastra's names of providers that have another name in pydantic-ai.
 _PROVIDER_NAMES = {
     "amazon-bedrock": "bedrock",
     "fireworks-ai": "fireworks",
@@ -43,18 +46,23 @@ _REFUSALS = (
     TypeError,
 )
 _RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
-# Named, not imported: the library `openai` may be absent where another provider is used.
+# Imported when needed: the library `openai` may be absent if another provider is used.
 _COMPATIBLE_PROVIDER = "pydantic_ai.providers.openai_compatible.OpenAICompatibleProvider"
 MILLION = 1_000_000
 
 
 def generate(request: TextRequest) -> TextReply:
-    """Ask the provider's model. Raises `ProviderUnavailable` and `ProviderRefused`."""
+    """Call the provider's model.
+
+    Raises:
+        ProviderUnavailable: The same call may succeed later.
+        ProviderRefused: The same call would fail again.
+    """
     name = request.model or conf.app_settings().MODEL
     try:
         return asyncio.run(_generate(name, request))
     except TimeoutError as error:
-        raise ProviderUnavailable(f"{name} gave no answer in time") from error
+        raise ProviderUnavailable(f"{name} did not answer in time") from error
     except model_errors.ModelAPIError as error:
         kind = ProviderUnavailable if is_retryable(error) else ProviderRefused
         raise kind(f"{name}: {error.message}") from error
@@ -69,7 +77,7 @@ def generate(request: TextRequest) -> TextReply:
 
 
 def is_retryable(error: model_errors.ModelAPIError) -> bool:
-    """Whether the same call may succeed a little later."""
+    """Return whether the same call may succeed later."""
     if isinstance(error, _PERMANENT_ERRORS):
         return False
     if isinstance(error, model_errors.ModelHTTPError):
@@ -108,62 +116,72 @@ def _build_output_type(request: TextRequest) -> Any:
 def _build_model(name: str) -> Model:
     kind, provider = build_provider(name)
     if kind == "openai" and "base_url" in _get_provider_settings(name.partition("/")[0]):
-        kind = "openai-chat"  # what most servers behind a URL of one's own speak
+        kind = "openai-chat"  # the protocol of most servers with an OpenAI-compatible API
     return infer_model(f"{kind}:{name.partition('/')[2]}", provider_factory=lambda _: provider)
 
 
 def build_provider(name: str) -> tuple[str, Provider[Any]]:
-    """pydantic-ai's word for the provider of `provider/model`, and the provider.
+    """Return pydantic-ai's name for the provider in `provider/model`, and the provider.
 
-    It has a client of its own: each call has its own event loop, and closes both.
+    Each call gets a provider with its own HTTP client, because each call runs in its own event
+    loop and both are closed after it.
     """
-    given_name = name.partition("/")[0]
-    given = _get_provider_settings(given_name)
-    known_name = _PROVIDER_NAMES.get(given_name, given_name)
+    requested_name = name.partition("/")[0]
+    provider_settings = _get_provider_settings(requested_name)
+    provider_name = _PROVIDER_NAMES.get(requested_name, requested_name)
     try:
-        kind = infer_provider_class(known_name)
+        kind = infer_provider_class(provider_name)
     except ValueError:
-        return "openai-chat", _build_compatible_provider(known_name, given)
-    if "base_url" in given and "base_url" not in signature(kind).parameters:
-        return "openai-chat", _build_compatible_provider(known_name, given)  # another server
-    provider: Provider[Any] = kind(**given)
-    return known_name, provider
+        return "openai-chat", _build_compatible_provider(provider_name, provider_settings)
+    if "base_url" in provider_settings and "base_url" not in signature(kind).parameters:
+        return "openai-chat", _build_compatible_provider(
+            provider_name, provider_settings
+        )  # another server
+    provider: Provider[Any] = kind(**provider_settings)
+    return provider_name, provider
 
 
-def _build_compatible_provider(provider_name: str, given: Mapping[str, str]) -> Provider[Any]:
-    if "base_url" not in given:
+def _build_compatible_provider(
+    provider_name: str, provider_settings: Mapping[str, str]
+) -> Provider[Any]:
+    if "base_url" not in provider_settings:
         raise ProviderRefused(
-            f"Nobody knows a provider {provider_name}. For one that speaks the OpenAI protocol, "
-            f"put its base_url into the setting PROVIDERS"
+            f"Unknown provider {provider_name}. If it is compatible with OpenAI's API, set its "
+            f"base_url in the setting PROVIDERS."
         )
-    provider: Provider[Any] = import_string(_COMPATIBLE_PROVIDER)(provider_name, **given)
+    provider: Provider[Any] = import_string(_COMPATIBLE_PROVIDER)(
+        provider_name, **provider_settings
+    )
     return provider
 
 
 def _get_provider_settings(provider_name: str) -> dict[str, str]:
-    """Address and key of a provider from the settings, else the environment."""
-    given = dict(conf.app_settings().PROVIDERS.get(provider_name, {}))
+    """Return `base_url` and `api_key` of a provider, from the settings or the environment."""
+    provider_settings = dict(conf.app_settings().PROVIDERS.get(provider_name, {}))
     prefix = provider_name.upper().replace("-", "_")
     for key in ("base_url", "api_key"):
-        found = os.environ.get(f"{prefix}_{key.upper()}")
-        if key not in given and found:
-            given[key] = found
-    return given
+        value = os.environ.get(f"{prefix}_{key.upper()}")
+        if key not in provider_settings and value:
+            provider_settings[key] = value
+    return provider_settings
 
 
 def _compute_cost(name: str, messages: list[ModelMessage]) -> Decimal | None:
-    """The price of all answers, by the settings or the public list; None if one is unknown."""
+    """Return the price of all answers in US dollars, or None if a price is unknown.
+
+    The setting PRICES is used first, then the price list of pydantic-ai.
+    """
     answers = [message for message in messages if isinstance(message, ModelResponse)]
     price = conf.app_settings().PRICES.get(name)
     if price is not None:
-        return sum((_compute_price(price, one) for one in answers), Decimal(0))
+        return sum((_compute_price(price, answer) for answer in answers), Decimal(0))
     try:
-        return sum((one.cost().total_price for one in answers), Decimal(0))
+        return sum((answer.cost().total_price for answer in answers), Decimal(0))
     except (LookupError, ValueError, AssertionError):
         return None
 
 
-def _compute_price(price: Mapping[str, float], one: ModelResponse) -> Decimal:
-    paid_in = Decimal(str(price.get("input", 0))) * one.usage.input_tokens
-    paid_out = Decimal(str(price.get("output", 0))) * one.usage.output_tokens
+def _compute_price(price: Mapping[str, float], answer: ModelResponse) -> Decimal:
+    paid_in = Decimal(str(price.get("input", 0))) * answer.usage.input_tokens
+    paid_out = Decimal(str(price.get("output", 0))) * answer.usage.output_tokens
     return (paid_in + paid_out) / MILLION

@@ -1,4 +1,4 @@
-"""Ask a text model by name; whoever answers, what it used is on record."""
+"""Call a text model by name and record what it used."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,24 +18,24 @@ Purpose = ModelUsage.Purpose
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRequest:
-    """One question to a model."""
+    """One request to a model."""
 
     purpose: Purpose
     instructions: str
     prompt: str
     model: str = ""
-    """`provider/model`; empty: the setting `MODEL`."""
+    """`provider/model`; if empty, the setting `MODEL`."""
     output: Any = None
-    """A pydantic model, or a JSON schema, that the answer must fit; None for text."""
+    """A pydantic model or a JSON schema that the answer must match; None for text."""
     retries: int = 0
-    """How often to ask again when the provider is unavailable."""
+    """How often to repeat the request if the provider is unavailable."""
     max_tokens: int | None = None
-    """The longest answer."""
+    """The maximum length of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextReply:
-    """What the model answered."""
+    """The answer of a model."""
 
     text: str = ""
     value: Any = None
@@ -43,13 +43,13 @@ class TextReply:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal | None = None
-    """US dollars; None when nobody knows the price."""
+    """US dollars; None if the price is unknown."""
 
 
 TextModel = Callable[[TextRequest], TextReply]
-"""What answers requests. Raises `ProviderUnavailable` and `ProviderRefused`, nothing else."""
+"""Answers requests. Raises only `ProviderUnavailable` and `ProviderRefused`."""
 
-# Each is imported when first asked: a process that asks no model loads no model's library.
+# Imported at the first call, so that a process without model calls does not load their libraries.
 _LOCAL_MODELS = {"local/extractive": "mastra_memory.llm.extractive.generate"}
 _PROVIDER_MODEL = "mastra_memory.llm.provider.generate"
 
@@ -59,10 +59,15 @@ _overrides: list[TextModel] = []
 def generate(
     request: TextRequest, *, thread_id: str | None = None, resource_id: str | None = None
 ) -> TextReply:
-    """The model's answer; tokens and cost are recorded for the thread, else for the resource.
+    """Call the model and return its answer.
 
-    A call takes seconds: never ask inside a transaction. Raises `ProviderUnavailable` for what
-    may heal by itself, `ProviderRefused` for what will not, `InvalidInput` for a faulty name.
+    A call takes seconds, so do not call it inside a transaction. Tokens and cost are recorded for
+    the thread, or without a thread for the resource.
+
+    Raises:
+        ProviderUnavailable: The same call may succeed later.
+        ProviderRefused: The same call would fail again.
+        InvalidInput: The name of the model is invalid.
     """
     name = request.model or conf.app_settings().MODEL
     reply = _find_model(name)(request)
@@ -82,16 +87,16 @@ def _find_model(name: str) -> TextModel:
     if _overrides:
         return _overrides[-1]
     if "/" not in name.strip("/"):
-        raise InvalidInput(f"A model is named provider/model, not {name!r}")
+        raise InvalidInput(f"The model must be named provider/model, not {name!r}")
     if name.startswith("local/") and name not in _LOCAL_MODELS:
-        raise InvalidInput(f"There is no model {name}; there is {', '.join(_LOCAL_MODELS)}")
+        raise InvalidInput(f"Unknown model {name}. Local models: {', '.join(_LOCAL_MODELS)}")
     answer: TextModel = import_string(_LOCAL_MODELS.get(name, _PROVIDER_MODEL))
     return answer
 
 
 @contextmanager
 def override_model(model: TextModel) -> Iterator[None]:
-    """Have `model` answer everything in this process meanwhile, whatever name is asked."""
+    """Use `model` for all requests of this process in the block, whatever model they name."""
     _overrides.append(model)
     try:
         yield

@@ -1,14 +1,13 @@
-"""The title in what a model answered, without all that models put around it."""
+"""Extract the title from the answer of a model."""
 
 import re
 import unicodedata
 
 from mastra_memory.content import truncation
+from mastra_memory.llm.reasoning import strip_reasoning
 
 MAX_LENGTH = 80
 
-_THOUGHTS = re.compile(r"<(think|thinking|reasoning)\b[^>]*>.*?(?:</\1>|\Z)", re.I | re.S)
-_STRAY = re.compile(r"^.*</(?:think|thinking|reasoning)>", re.I | re.S)
 _PREFIX = re.compile(
     r"^(?:(?:here(?: is|'s|’s) )?(?:the |a |your |suggested |conversation |chat |thread )*title"
     r"(?: for (?:the|this|your) (?:conversation|chat|thread))?"
@@ -22,8 +21,8 @@ _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "»«", "「」", "
 
 
 def clean_title(answer: str) -> str:
-    """The title in a model's answer: no thoughts, quotes, prefixes or line breaks, not too long."""
-    text = _STRAY.sub("", _THOUGHTS.sub("", answer))
+    """Return the title in a model's answer: one line without reasoning, quotes and prefixes."""
+    text = strip_reasoning(answer)
     lines = [line for line in map(_drop_invisible, text.splitlines()) if _has_content(line)]
     if len(lines) > 1 and (lines[0].endswith(":") or lines[0].strip("#* ").lower() == "title"):
         lines = lines[1:]
@@ -35,13 +34,13 @@ def clean_title(answer: str) -> str:
 
 
 def _drop_invisible(line: str) -> str:
-    """The line without characters that nobody sees or that turn the direction of others."""
+    """Return the line without control characters and those that change the writing direction."""
     kept = (c for c in line if c in "\t\u200c\u200d" or unicodedata.category(c) not in ("Cc", "Cf"))
     return "".join(kept).strip()
 
 
 def _has_content(line: str) -> bool:
-    """Whether a line has a letter, a digit or a picture, and does not just fence the others."""
+    """Return whether a line has a letter, a digit or an emoji, and is not a code fence."""
     return not line.startswith("```") and any(
         unicodedata.category(c)[0] in "LN" or unicodedata.category(c) == "So" for c in line
     )

@@ -1,4 +1,4 @@
-"""What calls to models used, on record."""
+"""Record what calls to models used."""
 
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ def record_usage(
     thread_id: str | None = None,
     resource_id: str | None = None,
 ) -> None:
-    """Note one call. Of a thread that is gone by now, the numbers alone are kept."""
+    """Record one call. If the thread was deleted meanwhile, the numbers are kept without it."""
     owner = None if thread_id else resource_id and json_text.clean_text(resource_id)
     sql.execute(
         """INSERT INTO mastra_memory_modelusage

@@ -1,1 +1,1 @@
-"""Observational memory: what was noted about a conversation, generation by generation."""
+"""Observational memory: observations about a conversation, in generations."""

@@ -1,4 +1,4 @@
-"""Records: the head of a lineage, its history, and what becomes of both when a thread is copied."""
+"""Read, configure and clone observational records: the newest one is the head of its history."""
 
 import re
 import time
@@ -21,7 +21,7 @@ _RANGE = re.compile(r'range="([^":]+):([^":]+)"')
 def list_records(
     scope: str, *, thread_id: str | None, resource_id: str | None
 ) -> QuerySet[ObservationalRecord]:
-    """All generations of a thread, or in resource scope of a resource."""
+    """Return all generations of a thread, or of a resource in resource scope."""
     records = _prefetch_chunks(ObservationalRecord.objects.all())
     if scope == Scope.THREAD:
         return records.about_thread(thread_id) if thread_id else records.none()
@@ -36,7 +36,7 @@ def _prefetch_chunks(records: ObservationalRecordQuerySet) -> ObservationalRecor
 def find_head(
     scope: str, *, thread_id: str | None, resource_id: str | None
 ) -> ObservationalRecord | None:
-    """The newest generation, None when nothing was ever observed."""
+    """Return the newest generation, or None if nothing was observed yet."""
     records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
     return records.order_by("-generation_count").first()
 
@@ -51,7 +51,7 @@ def list_history(
     start: datetime | None = None,
     end: datetime | None = None,
 ) -> list[ObservationalRecord]:
-    """Generations newest first, the head included; `start` and `end` are inclusive."""
+    """Return generations, newest first, including the head. `start` and `end` are inclusive."""
     records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
     if start is not None:
         records = records.filter(created_at__gte=start)
@@ -63,7 +63,7 @@ def list_history(
 def wait_for_buffering(
     scope: str, *, thread_id: str | None, resource_id: str | None, timeout: float
 ) -> ObservationalRecord | None:
-    """The head once nothing is being buffered for it, or as it is after `timeout` seconds."""
+    """Return the head when nothing is being buffered for it, or after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
         head = find_head(scope, thread_id=thread_id, resource_id=resource_id)
@@ -76,7 +76,7 @@ def wait_for_buffering(
 def override_config(
     scope: str, config: Mapping[str, Any], *, thread_id: str | None, resource_id: str | None
 ) -> ObservationalRecord:
-    """Merge `config` into the head's overrides. Raises `InvalidInput` without a head."""
+    """Merge `config` into the head's overrides. Raise `InvalidInput` if there is no head."""
     with routing.atomic():
         records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
         head = records.order_by("-generation_count").select_for_update().first()
@@ -97,10 +97,11 @@ def clone_head(
     clone_resource_id: str,
     message_id_map: Mapping[str, str],
 ) -> ObservationalRecord | None:
-    """Copy the head that speaks about the source thread, for the clone.
+    """Copy the head about the source thread for the clone, and return the copy if there is one.
 
-    The thread's own record wins over its resource's. A resource's record is shared within the
-    resource, so it is copied only to another one, and not over a record that is there already.
+    The thread's own record takes precedence over its resource's. A resource's record is shared by
+    all threads of the resource, so it is copied only to another resource, and only if that one has
+    no record yet.
     """
     head = _find_head_to_clone(source_id, source_resource_id)
     moved = clone_resource_id != source_resource_id
@@ -129,7 +130,7 @@ def clone_head(
 
 
 def _find_head_to_clone(thread_id: str, resource_id: str) -> ObservationalRecord | None:
-    """The thread's head, else the resource's, in one query."""
+    """Return the thread's head, otherwise the resource's, in one query."""
     about_thread = ObservationalRecord.objects.about_thread(thread_id)
     about_resource = ObservationalRecord.objects.about_resource(resource_id)
     both = (about_thread | about_resource).order_by("-scope", "-generation_count")
@@ -145,13 +146,13 @@ def _reset_as_copy(record: ObservationalRecord, clone_id: str, resource_id: str)
 
 
 def _map_ids(ids: list[str], message_id_map: Mapping[str, str]) -> list[str]:
-    return [message_id_map[known] for known in ids if known in message_id_map]
+    return [message_id_map[old_id] for old_id in ids if old_id in message_id_map]
 
 
 def _rewrite_references(
     text: str, source_id: str, clone_id: str, moved: bool, message_id_map: Mapping[str, str]
 ) -> str:
-    """The text with ranges of messages, and on a move the thread's tag, naming the clone's."""
+    """Replace message ids in the ranges of the text, and the thread's id if it was moved."""
 
     def mapped_range(match: re.Match[str]) -> str:
         first, last = message_id_map.get(match[1]), message_id_map.get(match[2])

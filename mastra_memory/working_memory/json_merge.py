@@ -1,4 +1,4 @@
-"""An update merged into a JSON value: null deletes, arrays replace, objects merge."""
+"""Merge an update into a JSON object: null deletes, arrays replace, objects are merged."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from mastra_memory.exceptions import InvalidInput
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """Stored working memory as an object; what is no JSON object counts as empty."""
+    """Return stored working memory as an object; anything but a JSON object counts as empty."""
     if not text.strip():
         return {}
     try:
@@ -19,7 +19,10 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def merge_objects(stored: Mapping[str, Any], update: Any) -> dict[str, Any]:
-    """`update` over `stored`, at every level; an update that is no object changes nothing."""
+    """Return `stored` with `update` merged into it, at every level.
+
+    An update that is not an object changes nothing.
+    """
     result = dict(stored)
     if not isinstance(update, Mapping):
         return result

@@ -1,4 +1,4 @@
-"""Markdown changed piece by piece, for agents whose working memory has the version `vnext`."""
+"""Change Markdown text by text, for agents with working memory of the version `vnext`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ PARAMETERS: dict[str, Any] = {
         "newMemory": {"type": "string", "description": "The new text, in Markdown."},
         "searchString": {
             "type": "string",
-            "description": "The exact text that it takes the place of.",
+            "description": "The exact text to replace.",
         },
         "updateReason": {"type": "string", "enum": [APPEND, CLARIFY, REPLACE]},
     },
@@ -26,21 +26,29 @@ PARAMETERS: dict[str, Any] = {
 
 
 def apply_patch(current: str, template: str, arguments: Mapping[str, Any]) -> str:
-    """The text with the new piece in it. Raises `InvalidInput` for what must not happen.
+    """Return `current` with the new text in it.
 
-    A piece that is to be replaced and is not there is added on a line of its own. The template is
-    no part of the result.
+    A text to replace that does not occur in `current` is not an error: the new text is appended on
+    a line of its own. The empty template is removed from the result.
+
+    Args:
+        current: The Markdown that is stored.
+        template: The agent's empty template.
+        arguments: The arguments of the tool call, as described by `PARAMETERS`.
+
+    Raises:
+        InvalidInput: The arguments are invalid, or the new text is stored already.
     """
-    piece, reason = arguments.get("newMemory"), arguments.get("updateReason") or APPEND
+    new_text, reason = arguments.get("newMemory"), arguments.get("updateReason") or APPEND
     searched = arguments.get("searchString") if reason != APPEND else None
-    if not isinstance(piece, str) or not piece.strip():
-        raise InvalidInput("newMemory must be text")
+    if not isinstance(new_text, str) or not new_text.strip():
+        raise InvalidInput("newMemory must be a non-empty string")
     if reason != APPEND and not searched:
-        raise InvalidInput(f"updateReason {reason} needs a searchString")
-    if piece.strip() == template or piece in current:
-        raise InvalidInput("this is in the memory already")
+        raise InvalidInput(f"searchString is required with the updateReason {reason}")
+    if new_text.strip() == template or new_text in current:
+        raise InvalidInput("newMemory is already part of the working memory")
     if searched and searched in current:
-        result = current.replace(searched, piece, 1)
+        result = current.replace(searched, new_text, 1)
     else:
-        result = f"{current}\n{piece}" if current else piece
+        result = f"{current}\n{new_text}" if current else new_text
     return result.replace(template, "").strip() if template else result

@@ -1,4 +1,4 @@
-"""What a working memory was: every text with its author, and the way back."""
+"""List the revisions of a working memory, and restore one."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ _FROM_SQL = """FROM mastra_memory_workingmemory w
     JOIN mastra_memory_workingmemoryrevision r ON r.working_memory_id = w.id"""
 
 
-def list_revisions(place: Owner, *, page: int = 0, per_page: int = 20) -> RevisionPage:
-    """What the text was, newest first; the first one is what it is now."""
+def list_revisions(owner: Owner, *, page: int = 0, per_page: int = 20) -> RevisionPage:
+    """Return a page of revisions, newest first. The first one is the current text."""
     limit, offset = sql.get_limit_offset(page, per_page)
-    where = place.condition
+    where = owner.condition
     total = sql.fetch_one(f"SELECT count(*) {_FROM_SQL} WHERE {where}", where.params)
     found = sql.fetch_all(
         f"""SELECT r.version, r.content, r.source, r.author_id, {sql.format_time("r.created_at")}
@@ -34,15 +34,16 @@ def _build_revision(cells: sql.SqlRow, names: dict[Any, str]) -> Revision:
     return Revision(version, content, source, author_id, created, names.get(author_id, ""))
 
 
-def restore_revision(place: Owner, version: int, *, source: str, author_id: Any = None) -> int:
-    """Make the text what it was at `version`; that is a revision too. Returns the new version.
+def restore_revision(owner: Owner, version: int, *, source: str, author_id: Any = None) -> int:
+    """Restore the text of `version` as a new revision, and return the new version.
 
-    Raises `InvalidInput` when there is no such version.
+    Raises:
+        InvalidInput: There is no such version.
     """
-    where = place.condition
+    where = owner.condition
     where.add("r.version = %s", version)
     found = sql.fetch_one(f"SELECT r.content {_FROM_SQL} WHERE {where}", where.params)
     if found is None:
         reason = f"there is no version {version}"
         raise InvalidInput(reason, [Issue("version", reason)])
-    return storage.update_locked(place, lambda _: found[0], source=source, author_id=author_id)
+    return storage.update_locked(owner, lambda _: found[0], source=source, author_id=author_id)

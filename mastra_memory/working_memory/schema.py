@@ -1,4 +1,4 @@
-"""The JSON schema of a working memory: the value it starts with, and what does not fit it."""
+"""The JSON schema of a working memory: its empty value, and validation."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -20,16 +20,16 @@ logger = logging.getLogger(__name__)
 MAX_ISSUES = 20
 _MAX_DEPTH = 32
 _MAX_PARTS = 10_000
-"""Parts that a schema may start with: references can ask for billions."""
+"""Subschemas that are read to build an empty value: references can expand to billions."""
 _MAX_STEPS = 50_000
-"""Steps that checking a value may take, which is about half a second."""
+"""Steps that validation may take, which is about half a second."""
 MAX_VALUES = 100_000
-"""Names and values that a value which is checked may hold."""
+"""Names and values in a value that is validated."""
 _EMPTY_VALUES: dict[str, Any] = {"string": "", "number": 0, "integer": 0, "boolean": False}
 _KEYWORDS_NOT_FOR_UPDATES = ("required", "dependentRequired", "dependencies", "minProperties")
 _FIELD_NAME = "workingMemory"
-# The last five are what keywords of the wrong type come to where nothing has checked the schema:
-# a reference may point to any part of it.
+# The last five are raised for keywords of the wrong type: `check_schema` does not reach every part
+# of a schema that a reference may point to.
 _BROKEN_SCHEMA_ERRORS = (
     jsonschema.SchemaError,
     Unresolvable,
@@ -43,9 +43,9 @@ _BROKEN_SCHEMA_ERRORS = (
 
 
 def build_empty_value(schema: Any) -> Any:
-    """The value that a schema starts with: defaults, else an empty value of each type.
+    """Return the initial value of a schema: defaults, otherwise an empty value of each type.
 
-    The schema may be JSON text. A broken one gives `{}` and a line in the log.
+    The schema may be JSON text. For an invalid one, a warning is logged and `{}` is returned.
     """
     if isinstance(schema, str):
         try:
@@ -68,14 +68,14 @@ def _log_broken_schema(error: Exception) -> None:
 
 
 class _PartCounter:
-    """A whole schema, and how many of its parts were looked at."""
+    """A schema, and a count of its parts that were read."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
         self._parts = count(1)
 
     def count(self) -> None:
-        """One more part; `LookupError` when there are too many."""
+        """Count one more part. Raise `LookupError` if there are too many."""
         if next(self._parts) > _MAX_PARTS:
             raise LookupError(f"more than {_MAX_PARTS} parts")
 
@@ -103,7 +103,7 @@ def _build_empty(schema: Any, root: _PartCounter, depth: int) -> Any:
 
 
 def _build_empty_choice(choices: Iterable[Any], root: _PartCounter, depth: int) -> Any:
-    """Null where that is one of the choices, else what the first one starts with."""
+    """Return None if null is one of the choices, otherwise the empty value of the first."""
     schemas = list(choices)
     if any(isinstance(one, Mapping) and one.get("type") == "null" for one in schemas):
         return None
@@ -111,7 +111,7 @@ def _build_empty_choice(choices: Iterable[Any], root: _PartCounter, depth: int) 
 
 
 def _resolve_reference(reference: str, root: Mapping[str, Any]) -> Any:
-    """The part of the schema that a local reference names."""
+    """Return the part of the schema that a local `$ref` names."""
     value: Any = root
     for step in reference.removeprefix("#").strip("/").split("/"):
         value = value[step.replace("~1", "/").replace("~0", "~")] if step else value
@@ -119,24 +119,32 @@ def _resolve_reference(reference: str, root: Mapping[str, Any]) -> Any:
 
 
 def validate_content(schema: Mapping[str, Any], content: str, *, partial: bool = False) -> Any:
-    """The JSON value in `content`. Raises `InvalidInput` with the path of whatever does not fit.
+    """Return the JSON value in `content` after validating it.
 
-    `partial` is for an update: nothing is required of it, and null, which deletes, fits
-    everywhere. A schema that is itself broken is logged and asks for nothing but JSON.
+    An invalid schema is logged, and any JSON value is accepted.
+
+    Args:
+        schema: A JSON schema.
+        content: JSON text.
+        partial: Validate an update: nothing is required, and null, which deletes, is accepted
+            everywhere.
+
+    Raises:
+        InvalidInput: The value does not match the schema; the issues name the paths.
     """
     try:
         value = json_text.loads(content, max_values=MAX_VALUES)
     except InvalidJson as error:
         raise InvalidInput(
-            f"{_FIELD_NAME} is not valid JSON, which the schema asks for",
+            f"{_FIELD_NAME} is not valid JSON, which its schema requires",
             [Issue(_FIELD_NAME, "is not valid JSON")],
         ) from error
     except InvalidInput as error:
         raise InvalidInput(f"{_FIELD_NAME}: {error}", [Issue(_FIELD_NAME, str(error))]) from None
     issues = _find_issues(schema, _drop_nulls(value) if partial else value, partial)
     if issues:
-        told = f"{issues[0].field}: {issues[0].message}"
-        raise InvalidInput(f"{_FIELD_NAME} does not fit its schema: {told}", issues)
+        first = f"{issues[0].field}: {issues[0].message}"
+        raise InvalidInput(f"{_FIELD_NAME} does not match its schema: {first}", issues)
     return value
 
 
@@ -147,12 +155,12 @@ def _find_issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[I
         kind = validators.extend(kind, dict.fromkeys(_KEYWORDS_NOT_FOR_UPDATES, _accept_anything))
     try:
         kind.check_schema(schema)
-        # An empty registry: a schema may point into itself and nowhere else, least of all at a URL.
+        # With an empty registry, references outside the schema, such as URLs, are not resolved.
         checking = _limit_steps(kind)(_drop_inner_dialects(schema), registry=Registry())
         found = checking.iter_errors(value)
         return [_build_issue(error) for error, _ in zip(found, range(MAX_ISSUES), strict=False)]
     except _TooManySteps:
-        reason = "takes too long to check against its schema"
+        reason = "takes too long to validate against its schema"
         raise InvalidInput(f"{_FIELD_NAME} {reason}", [Issue(_FIELD_NAME, reason)]) from None
     except _BROKEN_SCHEMA_ERRORS as error:
         _log_broken_schema(error)
@@ -160,11 +168,14 @@ def _find_issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[I
 
 
 class _TooManySteps(Exception):
-    """Checking takes more than `_MAX_STEPS`."""
+    """Validation takes more than `_MAX_STEPS` steps."""
 
 
 def _limit_steps(kind: Any) -> Any:
-    """The validator, which gives up in time: references make a short schema work for hours."""
+    """Return a validator that stops after `_MAX_STEPS`.
+
+    References can make a short schema work for hours.
+    """
     taken = 0
 
     def counted(keyword: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,7 +193,7 @@ def _limit_steps(kind: Any) -> Any:
 
 
 def _count_steps(keyword: Callable[..., Any], wanted: Any, value: Any) -> int:
-    """How many steps of others a keyword is worth."""
+    """Return how many steps a keyword counts for, by the time that it takes."""
     if keyword is _check_unique_items:
         return 1 + _count_values(value) // 8
     if keyword.__name__ == "enum" and isinstance(wanted, list):
@@ -191,7 +202,7 @@ def _count_steps(keyword: Callable[..., Any], wanted: Any, value: Any) -> int:
 
 
 def _count_values(value: Any) -> int:
-    """How many values there are in a JSON value."""
+    """Count the values in a JSON value."""
     if isinstance(value, dict):
         return 1 + sum(map(_count_values, value.values()))
     return 1 + sum(map(_count_values, value)) if isinstance(value, list) else 1
@@ -208,7 +219,7 @@ def _check_unique_items(validator: Any, wanted: Any, value: Any, schema: Any) ->
 
 
 def _normalize_numbers(value: Any) -> Any:
-    """The value with 1.0 as 1, which are equal in a schema."""
+    """Return the value with 1.0 replaced by 1: a schema treats them as equal."""
     if isinstance(value, dict):
         return {key: _normalize_numbers(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -217,7 +228,7 @@ def _normalize_numbers(value: Any) -> Any:
 
 
 def _drop_inner_dialects(schema: Any) -> Any:
-    """The schema without `$schema` inside, at which another validator would take over."""
+    """Return the schema without `$schema` keywords, which would select another validator."""
     if isinstance(schema, Mapping):
         kept = {k: v for k, v in schema.items() if k != "$schema" or not isinstance(v, str)}
         return {key: _drop_inner_dialects(part) for key, part in kept.items()}
@@ -225,7 +236,7 @@ def _drop_inner_dialects(schema: Any) -> Any:
 
 
 def _accept_anything(*_: Any) -> None:
-    """A keyword that asks for nothing."""
+    """Accept any value: a keyword that is not checked in updates."""
 
 
 def _build_issue(error: jsonschema.ValidationError) -> Issue:

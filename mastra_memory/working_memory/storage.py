@@ -1,4 +1,4 @@
-"""The rows of working memory: find a text, store one, change one while nobody else can."""
+"""Find, save and update the rows of working memory."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from mastra_memory.content import limits
 from mastra_memory.db import json_text, routing, sql
 
 METADATA_KEY = "workingMemory"
-"""The key of a thread's metadata under which thread-scoped working memory is shown."""
+"""The key of a thread's metadata that holds thread-scoped working memory in the API."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose text is meant: a thread's, or without one a resource's."""
+    """The thread that a working memory belongs to, or the resource if `thread_id` is None."""
 
     resource_id: str
     thread_id: str | None = None
@@ -26,7 +26,7 @@ class Owner:
 
     @property
     def condition(self) -> sql.Where:
-        """The row, as SQL on `w`."""
+        """Return the condition that selects the row, for a table with the alias `w`."""
         where = sql.Where()
         if self.thread_id is not None:
             where.add("w.thread_id = %s", json_text.clean_text(self.thread_id))
@@ -39,9 +39,10 @@ class Owner:
 def pop_from_metadata(
     metadata: Mapping[str, Any] | None,
 ) -> tuple[str | None, dict[str, Any] | None]:
-    """Working memory given as a key of the metadata, and the metadata without it.
+    """Return the working memory in a thread's metadata, and the metadata without it.
 
-    Text is taken out; null clears the working memory; anything else is ordinary metadata.
+    A string is the new working memory. Null clears it and is returned as an empty string. Any other
+    value is ordinary metadata. The working memory is None if the metadata does not change it.
     """
     if metadata is None:
         return None, None
@@ -52,9 +53,9 @@ def pop_from_metadata(
     return ("" if METADATA_KEY in kept and given is None else None), kept
 
 
-def find_content(place: Owner) -> str | None:
-    """The text, None when there is none."""
-    where = place.condition
+def find_content(owner: Owner) -> str | None:
+    """Return the text, or None if there is none."""
+    where = owner.condition
     found = sql.fetch_one(
         f"SELECT w.content FROM mastra_memory_workingmemory w WHERE {where} AND w.content <> ''",
         where.params,
@@ -63,38 +64,39 @@ def find_content(place: Owner) -> str | None:
 
 
 def find_for_thread(thread_id: str) -> str | None:
-    """The thread's text, None when there is none."""
+    """Return the thread's text, or None if there is none."""
     return find_content(Owner("", thread_id))
 
 
 def find_for_resource(resource_id: str) -> str | None:
-    """The resource's text, None when there is none."""
+    """Return the resource's text, or None if there is none."""
     return find_content(Owner(resource_id))
 
 
 def save_for_thread(
     thread_id: str, resource_id: str, content: str, *, source: str, author_id: Any = None
 ) -> int:
-    """Replace the thread's text and keep the old one as a revision. Returns the new version."""
+    """Replace the thread's text, add a revision, and return the new version."""
     return _save_content(Owner(resource_id, thread_id), content, source, author_id)
 
 
 def save_for_resource(resource_id: str, content: str, *, source: str, author_id: Any = None) -> int:
-    """Replace the resource's text and keep the old one as a revision. Returns the new version."""
+    """Replace the resource's text, add a revision, and return the new version."""
     return _save_content(Owner(resource_id), content, source, author_id)
 
 
-def _save_content(place: Owner, content: str, source: str, author_id: Any) -> int:
+def _save_content(owner: Owner, content: str, source: str, author_id: Any) -> int:
     check_size(content)
+    # The upsert and its revision in one statement: a save costs one round trip.
     saved = sql.fetch_one(
-        f"""WITH saved AS ({_build_upsert(place)}
+        f"""WITH saved AS ({_build_upsert(owner)}
                 content = excluded.content, version = w.version + 1,
                 updated_at = clock_timestamp()
             RETURNING id, version, content)
         INSERT INTO mastra_memory_workingmemoryrevision
             (working_memory_id, version, content, source, author_id)
         SELECT id, version, content, %s, %s FROM saved RETURNING version""",
-        [*_build_row_values(place, content, version=1), source, author_id],
+        [*_build_row_values(owner, content, version=1), source, author_id],
     )
     assert saved is not None
     return saved[0]
@@ -105,30 +107,30 @@ def check_size(content: str) -> None:
     limits.check_size(content, conf.app_settings().MAX_WORKING_MEMORY_BYTES, METADATA_KEY)
 
 
-def _build_upsert(place: Owner) -> str:
+def _build_upsert(owner: Owner) -> str:
     target = "(thread_id) WHERE thread_id IS NOT NULL"
-    if place.thread_id is None:
+    if owner.thread_id is None:
         target = "(resource_id) WHERE thread_id IS NULL"
     return f"""INSERT INTO mastra_memory_workingmemory AS w
         (scope, thread_id, resource_id, content, version) VALUES (%s, %s, %s, %s, %s)
         ON CONFLICT {target} DO UPDATE SET"""
 
 
-def _build_row_values(place: Owner, content: str, version: int) -> list[Any]:
-    owner = json_text.clean_text(place.resource_id)
-    return [place.scope, place.thread_id, owner, json_text.clean_text(content), version]
+def _build_row_values(owner: Owner, content: str, version: int) -> list[Any]:
+    resource_id = json_text.clean_text(owner.resource_id)
+    return [owner.scope, owner.thread_id, resource_id, json_text.clean_text(content), version]
 
 
 def update_locked(
-    place: Owner, decide: Callable[[str], str | None], *, source: str, author_id: Any = None
+    owner: Owner, decide: Callable[[str], str | None], *, source: str, author_id: Any = None
 ) -> int:
-    """Store what `decide` makes of the text as it is now, and keep the old one as a revision.
+    """Replace the text by what `decide` returns for the current one, and add a revision.
 
-    Nobody else can change the text meanwhile, so that nothing is lost however many do this at
-    once. None from `decide` changes nothing. Returns the version that stands afterwards.
+    The row is locked while `decide` runs, so concurrent updates are applied one after the other
+    and none is lost. If `decide` returns None, nothing is changed. Returns the version afterwards.
     """
     with routing.atomic():
-        row_id, version, content = _lock_row(place)
+        row_id, version, content = _lock_row(owner)
         wanted = decide(content)
         if wanted is None:
             return version
@@ -146,16 +148,16 @@ def update_locked(
     return saved[0]
 
 
-def _lock_row(place: Owner) -> tuple[int, int, str]:
-    """The row's id, version and text, locked; an empty one of version 0 where there was none."""
-    where = place.condition
+def _lock_row(owner: Owner) -> tuple[int, int, str]:
+    """Lock the row, inserting an empty one if needed, and return its id, version and text."""
+    where = owner.condition
     found = sql.fetch_one(
         f"""SELECT w.id, w.version, w.content FROM mastra_memory_workingmemory w
         WHERE {where} FOR UPDATE""",
         where.params,
     ) or sql.fetch_one(
-        f"{_build_upsert(place)} version = w.version RETURNING id, version, content",
-        _build_row_values(place, "", version=0),
+        f"{_build_upsert(owner)} version = w.version RETURNING id, version, content",
+        _build_row_values(owner, "", version=0),
     )
     assert found is not None
     return found[0], found[1], found[2]

@@ -1,4 +1,4 @@
-"""What an empty working memory looks like, and whether a text is no more than that."""
+"""The template of an empty working memory."""
 
 import re
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from mastra_memory.working_memory.schema import build_empty_value
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What an empty working memory looks like."""
+    """The template of an agent's working memory."""
 
     format: str
     """`markdown` or `json`."""
     content: str
     """Markdown, or the JSON text of the schema."""
     empty: str
-    """What it starts as: the Markdown, or the JSON text of an empty object."""
+    """The initial text: the Markdown, or the JSON text of the schema's empty value."""
 
 
 def build_template(options: WorkingMemoryOptions) -> Template:
-    """The template of an agent: its schema where it has one, else its Markdown."""
+    """Return the template of an agent: its schema if it has one, otherwise its Markdown."""
     if options.schema is not None:
         empty = json_text.dumps(build_empty_value(options.schema))
         return Template("json", json_text.dumps(options.schema), empty)
@@ -31,7 +31,7 @@ def build_template(options: WorkingMemoryOptions) -> Template:
 
 
 def is_empty_template(options: WorkingMemoryOptions, content: str) -> bool:
-    """Whether the text is the empty template, blanks and line ends aside."""
+    """Return whether the text is the empty template, apart from white space."""
     if options.schema is not None:
         return json_merge.parse_object(content) == build_empty_value(options.schema)
     return _normalize_whitespace(content) == _normalize_whitespace(options.template)

@@ -1,4 +1,4 @@
-"""The tool with which an agent keeps its working memory up to date."""
+"""The tool with which an agent updates its working memory."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,26 +12,32 @@ from mastra_memory.working_memory import patching
 TOOL_NAME = "updateWorkingMemory"
 
 WriteContent = Callable[[str], int]
-"""Stores an update: the whole Markdown, or the JSON text of a partial object."""
+"""Stores the whole Markdown or the JSON text of a partial object. Returns the version."""
 ToolResult = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
-    """A tool as every agent library can take it."""
+    """A tool definition that any agent library can use."""
 
     name: str
     description: str
     parameters: dict[str, Any]
     """JSON schema of the arguments."""
     handler: Callable[[Mapping[str, Any]], ToolResult]
-    """Takes the arguments, gives `{"success": bool, "message"?}`; never raises for bad ones."""
+    """Maps the arguments to `{"success": bool, "message"?}`. Never raises for invalid ones."""
 
 
 def build_tool(
     options: WorkingMemoryOptions, *, write: WriteContent, read: Callable[[], str | None]
 ) -> MemoryTool:
-    """The tool of an agent with these options; `write` stores, `read` gives the text as it is."""
+    """Return the tool that updates the working memory of an agent.
+
+    Args:
+        options: The agent's options. They select the arguments of the tool.
+        write: Stores an update.
+        read: Returns the current text, or None.
+    """
     if options.schema is not None:
         return MemoryTool(
             TOOL_NAME,
@@ -60,7 +66,7 @@ Keep what is worth remembering about the user and this work. Give only what chan
 objects are merged, an array replaces the old one, null removes a key. Call this whenever \
 something new or corrected comes up, without mentioning it to the user."""
 _PATCH_DESCRIPTION = """\
-Add to what is kept about the user and this work, or correct a piece of it. Call \
+Add to what is kept about the user and this work, or correct a part of it. Call \
 this whenever something new or corrected comes up, without mentioning it to the user."""
 
 _TEXT_PARAMETERS = {
@@ -72,9 +78,9 @@ _TEXT_PARAMETERS = {
 
 
 def _build_merge_parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments: an object in which nothing is required and everything may be null.
+    """Return the tool's parameters: nothing is required, and everything may be null.
 
-    The definitions move to the top, where references look for them.
+    Definitions are moved to the top level, where `$ref` looks for them.
     """
     own = {key: part for key, part in schema.items() if key not in ("$defs", "definitions")}
     whole: dict[str, Any] = {
@@ -114,7 +120,7 @@ def _build_replace_handler(write: WriteContent) -> Callable[[Mapping[str, Any]],
     def handle(arguments: Mapping[str, Any]) -> ToolResult:
         given = arguments.get("memory")
         if not isinstance(given, str):
-            return {"success": False, "message": "memory must be the whole text"}
+            return {"success": False, "message": "memory must be a string with the whole text"}
         return _write_and_report(write, given)
 
     return handle

@@ -1,4 +1,4 @@
-"""How a working memory may change: replaced or merged, checked, never wiped by its template."""
+"""Update working memory: replace or merge it, and validate it against its schema."""
 
 from typing import Any, Literal
 
@@ -11,11 +11,11 @@ from mastra_memory.working_memory.template import is_empty_template
 
 UpdateMode = Literal["replace", "merge"]
 
-EMPTY_TEMPLATE_ERROR = "this is the empty template; it would wipe what is known"
+EMPTY_TEMPLATE_ERROR = "this is the empty template; it would delete the stored content"
 
 
 def update_content(
-    place: Owner,
+    owner: Owner,
     content: str,
     options: WorkingMemoryOptions,
     *,
@@ -23,12 +23,21 @@ def update_content(
     source: str,
     author_id: Any = None,
 ) -> int:
-    """Replace the text, or merge JSON into it where there is a schema. Returns the version.
+    """Replace the text, or merge JSON into it if there is a schema. Return the new version.
 
-    Without a schema `merge` replaces too: Markdown has no keys. An empty text clears. Changes at
-    the same moment are made one after the other, so that merges lose nothing.
-    Raises `InvalidInput` for what does not fit the schema, with the path, and for the empty
-    template in place of something; then nothing is changed.
+    Concurrent updates are applied one after the other, so that merges lose nothing.
+
+    Args:
+        owner: The thread or resource that the working memory belongs to.
+        content: Markdown, or JSON text if the options have a schema. An empty text clears it.
+        options: The agent's options.
+        mode: Without a schema, `merge` replaces too, because Markdown has no keys.
+        source: What made the change, for the revision.
+        author_id: The user who made the change, if any.
+
+    Raises:
+        InvalidInput: The content does not match the schema, or would replace stored content by
+            the empty template. Nothing is changed.
     """
     update: Any = None
     storage.check_size(content)
@@ -46,11 +55,11 @@ def update_content(
             )
         return content
 
-    return storage.update_locked(place, decide, source=source, author_id=author_id)
+    return storage.update_locked(owner, decide, source=source, author_id=author_id)
 
 
 def _merge_into(current: str, update: Any) -> str | None:
-    """The merged text; None when the update says nothing new."""
+    """Return the merged text, or None if the update changes nothing."""
     stored = json_merge.parse_object(current)
     result = json_merge.merge_objects(stored, update)
     return None if current and result == stored else json_text.dumps(result)

@@ -220,7 +220,7 @@ def doubling(inner: dict[str, Any], levels: int = 40) -> dict[str, Any]:
     ],
 )
 def test_checked__what_would_take_hours_is_refused(schema: Any, value: Any) -> None:
-    with pytest.raises(InvalidInput, match="takes too long to check"):
+    with pytest.raises(InvalidInput, match="takes too long to validate"):
         validate_content(schema, json.dumps(value))
 
 
@@ -254,4 +254,4 @@ def test_checked__a_value_with_too_many_parts_is_refused() -> None:
 def test_empty_value__a_schema_that_multiplies_is_broken(caplog: pytest.LogCaptureFixture) -> None:
     schema = {"type": "object", "properties": {key: {"$ref": "#"} for key in "abcdef"}}
     assert build_empty_value(schema) == {}
-    assert "more than 10000 parts" in caplog.text
+    assert "broken (LookupError)" in caplog.text
