@@ -211,6 +211,6 @@ def test_package__parses_json_nowhere_but_in_loads() -> None:
     folders = (PACKAGE, PACKAGE.parent / "project")
     files = [file for folder in folders for file in folder.rglob("*.py")]
     parsing = [file.name for file in files if PARSING.search(file.read_text())]
-    assert parsing == ["jsontext.py"]
+    assert parsing == ["json_text.py"]
     assert len(PARSING.findall(Path(json_text.__file__).read_text())) == 2
     assert PARSING.search("value = orjson.loads(data)")
