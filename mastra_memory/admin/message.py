@@ -56,7 +56,7 @@ class ConditionFilter(admin.SimpleListFilter):
 class ToolCallFilter(ConditionFilter):
     """Messages with or without a tool call."""
 
-    title = _("has a tool call")
+    title = _("tool call")
     parameter_name = "tool_call"
     condition = message_search.HasToolCall()
 
@@ -64,7 +64,7 @@ class ToolCallFilter(ConditionFilter):
 class ErrorFilter(ConditionFilter):
     """Messages with or without a failed tool call."""
 
-    title = _("has an error")
+    title = _("tool error")
     parameter_name = "error"
     condition = HasFailedToolCall()
 
