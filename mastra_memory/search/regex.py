@@ -44,9 +44,9 @@ def find_problem(pattern: str) -> str:
 
 
 def measure_size(pattern: str) -> int:
-    """Return the size of the expression with its repetitions unrolled.
+    r"""Return the size of the expression with its repetitions unrolled.
 
-    An atom counts 1, `^` and `$` 3, a word boundary such as `\\y` 32, since PostgreSQL builds a
+    An atom counts 1, `^` and `$` 3, a word boundary such as `\y` 32, since PostgreSQL builds a
     look-around for it; `*`, `+` and `?` double what they repeat, and `{m,n}` multiplies it by its
     larger number.
 
