@@ -1,0 +1,1 @@
+"""The HTTP API, compatible with Mastra's memory API."""

@@ -1,7 +1,7 @@
 """Filters of the list of threads that Mastra does not have: dates, title and words."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, QuerySet
@@ -49,8 +49,10 @@ class ThreadFilter(filters.FilterSet):
     text = filters.CharFilter(method="filter_by_words", label="Words of a message.")
 
     class Meta:
+        """Only the declared filters."""
+
         model = Thread
-        fields: list[str] = []
+        fields: ClassVar[list[str]] = []
 
     def filter_by_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
         """Keep threads with a message that contains all of the words."""

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
 
+from mastra_memory import conf
 from mastra_memory.api.serializers.answers import ErrorSerializer
 from mastra_memory.api.serializers.json_schemas import SENT_AS_JSON
 
@@ -16,6 +18,28 @@ def describe_responses(success: Any, *statuses: int) -> dict[int, Any]:
         *statuses: Errors that this route returns besides 400, 401 and 403.
     """
     return {200: success} | dict.fromkeys((400, 401, 403, *statuses), ErrorSerializer)
+
+
+class ListFieldExtension(OpenApiSerializerFieldExtension):
+    """Describe a list with the largest number of items that the settings allow."""
+
+    target_class = "mastra_memory.api.serializers.fields.ListField"
+    match_subclasses = True
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        """Return the schema of the list."""
+        limit = getattr(conf.app_settings(), self.target.limit)
+        return {**self.target.schema, "maxItems": limit}
+
+
+class TitleFieldExtension(OpenApiSerializerFieldExtension):
+    """Describe a title with the largest length that the settings allow."""
+
+    target_class = "mastra_memory.api.serializers.fields.TitleField"
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        """Return the schema of the title."""
+        return {"type": "string", "maxLength": conf.app_settings().MAX_TITLE_LENGTH}
 
 
 class MemoryAutoSchema(AutoSchema):

@@ -46,6 +46,7 @@ class MemoryRouter(SimpleRouter):
     ]
 
     def __init__(self) -> None:
+        """Create a router without trailing slashes."""
         super().__init__(trailing_slash=False, use_regex_path=False)
 
 
@@ -58,6 +59,7 @@ class SingletonRouter(SimpleRouter):
     ]
 
     def __init__(self) -> None:
+        """Create a router without trailing slashes."""
         super().__init__(trailing_slash=False, use_regex_path=False)
 
 

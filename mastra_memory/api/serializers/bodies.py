@@ -13,6 +13,7 @@ from mastra_memory.api.serializers.fields import (
     OwnerIdField,
     TextField,
     TextListField,
+    TitleField,
     VersionField,
     WritingConfigField,
 )
@@ -23,14 +24,14 @@ class CreateThreadBody(RequestSerializer):
 
     resourceId = OwnerIdField()
     threadId = TextField(required=False)
-    title = TextField(required=False)
+    title = TitleField(required=False)
     metadata = JsonObjectField(required=False)
 
 
 class UpdateThreadBody(RequestSerializer):
     """The body of `PATCH threads/<thread>`."""
 
-    title = TextField(required=False)
+    title = TitleField(required=False)
     metadata = JsonObjectField(required=False)
     resourceId = TextField(required=False)
 
@@ -55,7 +56,7 @@ class CloneThreadBody(RequestSerializer):
 
     newThreadId = TextField(required=False)
     resourceId = TextField(required=False)
-    title = TextField(required=False)
+    title = TitleField(required=False)
     metadata = JsonObjectField(required=False)
     options = CloneOptionsBody(required=False)
 

@@ -163,6 +163,18 @@ class ChoiceField(serializers.ChoiceField):
         return value
 
 
+class TitleField(Field):
+    """The title of a thread; `Memory` refuses one that is longer than `MAX_TITLE_LENGTH`."""
+
+    default_error_messages = {"invalid": "expected text"}
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the text; refuse every other type."""
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return data
+
+
 class ListField(Field):
     """A list whose items are checked where they are used.
 
@@ -174,6 +186,8 @@ class ListField(Field):
         "invalid": "expected a list",
         "too_many": "may hold at most {limit} items, not {count}",
     }
+    schema: ClassVar[json_schemas.Schema]
+    """The OpenAPI schema, to which `openapi.ListFieldExtension` adds the limit."""
 
     def __init__(self, *, limit: str, **options: Any) -> None:
         self.limit = limit
@@ -189,9 +203,10 @@ class ListField(Field):
         return data
 
 
-@extend_schema_field(json_schemas.list_of(json_schemas.TEXT))
 class TextListField(ListField):
     """A list of texts."""
+
+    schema = json_schemas.list_of(json_schemas.TEXT)
 
     def to_internal_value(self, data: Any) -> list[str]:
         """Return the texts; report only the first item that is not text, as lists can be long."""
@@ -202,14 +217,16 @@ class TextListField(ListField):
         return texts
 
 
-@extend_schema_field(json_schemas.list_of(json_schemas.MESSAGE))
 class MessagesField(ListField):
     """Messages to save; `Memory.save_messages` checks each of them."""
 
+    schema = json_schemas.list_of(json_schemas.MESSAGE)
 
-@extend_schema_field(json_schemas.NEW_MESSAGES)
+
 class NewMessagesField(ListField):
     """Messages that are not saved yet, or their texts."""
+
+    schema = json_schemas.NEW_MESSAGES
 
 
 @extend_schema_field(json_schemas.MEMORY_CONFIG)

@@ -29,11 +29,9 @@ class Parameter(Field):
 
     def __init__(self, description: str, *, required: bool = False, **options: Any) -> None:
         required = required and "default" not in options
-        super().__init__(
-            help_text=description,
-            **options,
-            **({} if "default" in options else {"required": required}),
-        )
+        if "default" not in options:  # REST framework refuses both together
+            options["required"] = required
+        super().__init__(help_text=description, **options)
         schema = json_schemas.FILLED_TEXT if required else self.schema
         self._spectacular_annotation = {"field": {**schema}}
 

@@ -1,0 +1,1 @@
+"""The viewsets of the memory API, one module for each kind of data."""

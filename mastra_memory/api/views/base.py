@@ -1,12 +1,13 @@
 """The base of all viewsets of the memory API."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, ClassVar
 
 import orjson
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from rest_framework.filters import BaseFilterBackend
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import BrowsableAPIRenderer
 from rest_framework.request import Request
@@ -16,6 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 from mastra_memory import conf
 from mastra_memory.api import errors
 from mastra_memory.api.openapi import MemoryAutoSchema
+from mastra_memory.api.pagination import PageNumberPagination
 from mastra_memory.api.parsers import ContentNegotiation, JsonParser, parse_chunked_body
 from mastra_memory.api.permissions import HasResource
 from mastra_memory.api.renderers import JsonRenderer
@@ -49,8 +51,8 @@ class MemoryViewSet(GenericViewSet[Any]):
     parser_classes = (JsonParser,)
     renderer_classes = (JsonRenderer, BrowsableAPIRenderer)
     content_negotiation_class = ContentNegotiation
-    filter_backends = ()
-    pagination_class = None
+    filter_backends: Sequence[type[BaseFilterBackend]] = ()
+    pagination_class: type[PageNumberPagination] | None = None
     schema = MemoryAutoSchema()
     queryset = Thread.objects.all()
     lookup_field = "pk"
@@ -156,7 +158,12 @@ class MemoryViewSet(GenericViewSet[Any]):
 
     def get_paginated_response(self, data: Any) -> Any:
         """Return a response with the serialized items of a page."""
-        return self.respond(self.paginator.get_paginated_data(data))
+        paginator: Any = self.paginator
+        return self.respond(paginator.get_paginated_data(data))
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        """Return the items of the requested page; see `PageNumberPagination`."""
+        return super().paginate_queryset(queryset)
 
     def respond_with_list(self, data: dict[str, Any], name: str, items: list[bytes]) -> Any:
         """Return an answer with `data` and, under `name`, a list of JSON texts.
