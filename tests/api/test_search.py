@@ -310,7 +310,7 @@ def test_search__a_wrong_vector_length_fails_only_semantic_search(
         search(api, "tea", searchType="semantic")
     answer = api.get("search", {"searchQuery": "tea", "resourceId": "alice"})
     assert answer.status == 503
-    assert "256 dimensions now, but stored are vectors of 8" in answer.body["error"]
+    assert "256 dimensions, but the stored ones have 8" in answer.body["error"]
     assert search(api, "tea", searchType="hybrid")["count"] == 1
 
 
