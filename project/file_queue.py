@@ -7,6 +7,7 @@ too early, was cut off by a full disk, or holds something else ends the worker t
 import logging
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -17,12 +18,27 @@ from kombu.utils.json import dumps, loads
 
 logger = logging.getLogger(__name__)
 
+MAX_CLAIM_SECONDS = 60.0
 REJECTED_FOLDER = "rejected"
 """Files that hold no message are moved there, next to the folder of the messages."""
 
 
 class Channel(filesystem.Channel):
     """Reads and writes the same files as kombu's channel."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.return_abandoned_messages()
+
+    def return_abandoned_messages(self) -> None:
+        """Put back messages that a worker had claimed when it was killed.
+
+        A claim lasts milliseconds, so one that is older than `MAX_CLAIM_SECONDS` has no owner.
+        """
+        for path in Path(self.data_folder_in).glob(".*.taken"):
+            with suppress(OSError):  # another worker may do the same at this moment
+                if time.time() - path.stat().st_ctime > MAX_CLAIM_SECONDS:
+                    path.rename(path.with_name(path.name[1:].removesuffix(".taken")))
 
     def _put(  # type: ignore[override]  # as kombu itself does
         self, queue: str, payload: dict[str, Any], **kwargs: Any

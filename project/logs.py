@@ -5,6 +5,7 @@ route, task or statement failed, where in the code, and with which kind of error
 """
 
 import logging
+import re
 import traceback
 from types import TracebackType
 from typing import Any
@@ -19,6 +20,8 @@ class RequestContentFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record; every record passes."""
+        if record.name == "asyncio":
+            _drop_asyncio_details(record)
         if 400 <= getattr(record, "status_code", 0) < 500:
             record.exc_info = None  # a refused request is one line, not a traceback
             record.exc_text = None
@@ -61,6 +64,12 @@ def _format_chain(error: BaseException, seen: set[int]) -> list[str]:
     lines += [line.rstrip("\n") for line in traceback.format_tb(error.__traceback__)]
     lines.append(describe_error(error))
     return lines
+
+
+def _drop_asyncio_details(record: logging.LogRecord) -> None:
+    """Keep only the kind of failure: asyncio appends the repr of arguments and exceptions."""
+    first_line = record.getMessage().partition("\n")[0]
+    record.msg, record.args = re.sub(r"(callback|Executing) .*", r"\1", first_line), ()
 
 
 def _replace_path(record: logging.LogRecord, request: Any) -> None:

@@ -125,3 +125,15 @@ def test_put__a_folder_that_is_gone_is_an_error_of_the_broker(tmp_path: Path) ->
         (tmp_path / "messages").rmdir()
         with pytest.raises(mine.channel_errors):
             channel._put(QUEUE, {"a": 1})
+
+
+def test_channel__returns_messages_that_a_killed_worker_had_claimed(
+    channel: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel._put(QUEUE, message(1))
+    (path,) = (tmp_path / "messages").glob("*.msg")
+    path.rename(path.with_name(f".{path.name}.taken"))
+    with connection(tmp_path) as later:
+        assert list(received(later.channel())) == []
+        monkeypatch.setattr("project.file_queue.MAX_CLAIM_SECONDS", -1)
+        assert list(received(later.channel())) == [1]

@@ -81,3 +81,17 @@ def test_log__a_path_is_shown_as_its_route(log: io.StringIO, path: str, shown: s
     logging.getLogger("django.request").warning("%s: %s", "Not Found", escaped, extra=extra)
     assert shown in log.getvalue()
     assert SECRET not in log.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (f"Task exception was never retrieved\nfuture: <Task {SECRET}>", "never retrieved"),
+        (f"Exception in callback call('{SECRET}')\nhandle: <Handle {SECRET}>", "in callback"),
+        (f"Executing <Task {SECRET}> took 0.2 seconds", "Executing"),
+    ],
+)
+def test_log__asyncio_shows_no_arguments(log: io.StringIO, message: str, shown: str) -> None:
+    logging.getLogger("asyncio").error(message)
+    assert shown in log.getvalue()
+    assert SECRET not in log.getvalue()
