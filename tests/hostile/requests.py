@@ -3,8 +3,9 @@
 import json
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
-from tests.hostile.attack import HANDLED, LIMIT, Attack, Send, filled, message_of
+from tests.hostile.attack import HANDLED, LIMIT, SHOWN, Attack, Send, filled, message_of
 from tests.hostile.target import Reply, Target
 
 SHAPES: dict[str, Callable[[], bytes]] = {
@@ -51,6 +52,57 @@ def large(place: str, shape: str) -> Attack:
 BODIES = [large(place, shape) for place in PLACES for shape in SHAPES]
 
 
+def with_schema(schema: Any, value: str = '{"a": 1}') -> Send:
+    config = {"workingMemory": {"enabled": True, "schema": schema}}
+    body = {"workingMemory": value, "memoryConfig": config}
+
+    def send(target: Target) -> Reply:
+        return target.api("POST", "threads/schemas/working-memory", body)
+
+    return send
+
+
+BIG = json.dumps({str(n): n for n in range(800)})
+SCHEMAS = {
+    "400 levels, as text": ('{"properties":{"a":' * 400 + "{}" + "}}" * 400, "{}"),
+    "400 levels": (json.loads('{"not":' * 200 + "{}" + "}" * 200), "{}"),
+    "20,000 properties": (
+        {"properties": {f"p{n}": {"type": "string"} for n in range(20_000)}},
+        "{}",
+    ),
+    "uniqueItems over 800 objects": (
+        {"properties": {"a": {"uniqueItems": True}}},
+        json.dumps({"a": [{str(n): {"x": n}} for n in range(800)]}),
+    ),
+    "300 references to a large const": (
+        {
+            "$defs": {"c": {"const": "x" * 500_000}},
+            "properties": {f"p{n}": {"$ref": "#/$defs/c"} for n in range(300)},
+        },
+        json.dumps({f"p{n}": "x" * 1_000 for n in range(300)}),
+    ),
+    "a reference to itself": ({"$ref": "#"}, "{}"),
+    "alternatives of alternatives": (
+        {
+            "$defs": {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 8} for n in range(12)}
+            | {"d12": False},
+            "$ref": "#/$defs/d0",
+        },
+        "{}",
+    ),
+}
+REQUEST_SCHEMAS = [
+    Attack(
+        f"schema with {name}",
+        with_schema(schema, value),
+        HANDLED,
+        1,
+        prepare=lambda target: target.store("schemas", "hello"),
+    )
+    for name, (schema, value) in SCHEMAS.items()
+]
+
+
 def search(pattern: str) -> Send:
     config = {"semanticRecall": {"filter": {"note": {"$regex": pattern}}}}
     words = {
@@ -90,4 +142,32 @@ DATABASE = [
         }.items()
     ],
     Attack("search without bounds", search_everything, HANDLED, 5, 200, prepare=store_5000),
+    Attack(
+        "context without bounds",
+        lambda target: target.api(
+            "POST", "threads/many/context",
+            {"resourceId": "r", "newMessages": ["lighthouse"], "memoryConfig": {
+                "lastMessages": 2**40,
+                "semanticRecall": {"topK": 2**40, "messageRange": 2**40}}},
+        ),
+        HANDLED, 8, 300, prepare=store_5000, long=True,
+    ),
+]  # fmt: skip
+
+
+def store_large_messages(target: Target) -> None:
+    for number in range(15):
+        target.store("large", message_of(f"{number}" + "x" * (LIMIT - 2_000)))
+
+
+PAGES = [
+    Attack(
+        "a page of 15 messages of 20 MB",
+        lambda target: target.api("GET", "threads/large/messages", perPage=100),
+        SHOWN,
+        10,
+        400,
+        prepare=store_large_messages,
+        long=True,
+    ),
 ]

@@ -6,10 +6,38 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-from tests.hostile.attack import SHOWN, Attack
-from tests.hostile.target import Reply, Target
+from tests.hostile.attack import HANDLED, SHOWN, Attack
+from tests.hostile.target import ADMIN, Reply, Target
+
+ODD = ("\0", "²", "9" * 5_000, "-1", "1e9", "{", "[]", "' OR 1=1", "\ud7ff", "a" * 9_000)
+PARAMETERS = (
+    "p",
+    "o",
+    "q",
+    "all",
+    "view",
+    "at",
+    "before",
+    "after",
+    "e",
+    "title__regex",
+    "tag",
+    "id",
+)
+
+
+def fuzz_admin(target: Target) -> Reply:
+    """Open the list and a conversation with odd parameters; the worst answer is returned."""
+    target.store("fuzzed", "hello")
+    worst = target.page(ADMIN)
+    for name in PARAMETERS:
+        for value in ODD:
+            for path in (ADMIN, f"{ADMIN}fuzzed/change/"):
+                reply = target.page(f"{path}?{urlencode({name: value})}")
+                worst = max(worst, reply, key=lambda seen: seen.status)
+    return worst
 
 
 def slow_bodies(target: Target) -> Reply:
@@ -79,6 +107,7 @@ SERVER = [
     Attack("16 bodies that never arrive", slow_bodies, SHOWN, 3),
     Attack("refused bodies on kept connections", kept_connections, SHOWN, 10),
     Attack("saves and deletes that cross", crossing_writers, SHOWN, 12),
+    Attack("odd parameters in the admin", fuzz_admin, HANDLED, 300, long=True),
     Attack(
         "a path of 60,000 characters",
         lambda target: target.api("GET", "threads/" + quote("ä" * 9_000)),

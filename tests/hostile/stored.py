@@ -49,6 +49,32 @@ RENDERING: list[Attack] = [
 ]
 
 
+LEXERS = ("cpp", "devicetree", "html+ng2", "autoit", "systemd", "csharp", "mcschema")
+CODE: list[Attack] = [
+    *shown("mcschema that never ends", message_of("```mcschema\n<!--\n```"), pages=BOTH),
+    *[
+        attack
+        for lexer in LEXERS
+        for attack in shown(
+            f"{lexer} of 20,000 lines",
+            message_of(f"```{lexer}\n" + "\n" * 20_000 + "```"),
+            message_of(f"```{lexer}\n" + "<" * 20_000 + "\n```"),
+        )
+    ],
+    *shown(
+        "60 parts of images that are none",
+        {"format": 2, "parts": [{"type": "text", "text": "![" * 9_990}] * 60},
+        pages=BOTH,
+    ),
+    *shown(
+        "500,000 parts",
+        {"format": 2, "parts": [{"type": "text", "text": "x"}] * 500_000},
+        seconds=5,
+        pages=BOTH,
+    ),
+]
+
+
 def write_working_memory(text: str) -> Send:
     def send(target: Target) -> Reply:
         target.store("working memory", "hello")
