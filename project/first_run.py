@@ -1,4 +1,4 @@
-"""What the very first `manage.py serve` puts into an empty database."""
+"""What the first `manage.py serve` puts into an empty database."""
 
 import secrets
 import string
@@ -12,13 +12,13 @@ ADMINISTRATOR_USERNAME = "admin"
 PASSWORD_LENGTH = 16
 PASSWORD_ALPHABET = string.ascii_letters + string.digits
 ADVISORY_LOCK_ID = 7_305_804_385
-"""The number of the lock that whoever prepares the database holds."""
+"""The key of the advisory lock that is held while the database is prepared."""
 
 
 @contextmanager
 def database_lock() -> Iterator[None]:
-    """A block that one process at a time enters, of all that use the database."""
-    holder = connection.copy()  # the connection itself is in the hands of the block
+    """Let only one of all processes that use the database enter the block at a time."""
+    holder = connection.copy()  # the block uses the connection itself
     try:
         holder.set_autocommit(False)
         with holder.cursor() as cursor:
@@ -29,19 +29,19 @@ def database_lock() -> Iterator[None]:
 
 
 def has_users() -> bool:
-    """Tell whether anybody has an account, which after the first run is always so."""
+    """Return whether there are users, which is always true after the first run."""
     return get_user_model()._default_manager.exists()
 
 
 def find_administrator() -> str | None:
-    """Give the name of the administrator who has been here longest, None before the first run."""
+    """Return the name of the oldest active administrator, or None if there is none."""
     users = get_user_model()
     first = users._default_manager.filter(is_superuser=True, is_active=True).order_by("pk").first()
     return first.get_username() if first else None
 
 
 def create_administrator() -> str:
-    """Create the administrator and give the password, which is kept nowhere in the clear."""
+    """Create the administrator and return the password, of which only a hash is stored."""
     password = "".join(secrets.choice(PASSWORD_ALPHABET) for _ in range(PASSWORD_LENGTH))
     get_user_model()._default_manager.create_superuser(
         username=ADMINISTRATOR_USERNAME, email="", password=password

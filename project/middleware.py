@@ -1,7 +1,7 @@
-"""Middleware for pages only: a program that calls the API has no login, language or files.
+"""Middleware for pages that API requests skip: sessions, languages, static files.
 
-A request to the API's routes that brings no cookie and wants no page skips them, for they cost
-more than a short answer. What guards everybody is left as it is.
+An API request without cookies needs none of them, and they take longer than a short response. The
+middleware that protects all requests is not affected.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ API_PREFIX = "/api/memory/"
 
 
 def accepts_only_data(request: HttpRequest) -> bool:
-    """Tell whether the API is asked, and for no page: the answer then is the same for all."""
+    """Return whether this is an API request that does not accept HTML."""
     accepted = request.META.get("HTTP_ACCEPT", "")
     return request.path_info.startswith(API_PREFIX) and "text/html" not in accepted
 
 
 def is_api_request(request: HttpRequest) -> bool:
-    """Tell whether a program asks: without cookies nobody is logged in by a page."""
+    """Return whether this is an API request without cookies, and so without a session."""
     return accepts_only_data(request) and not request.META.get("HTTP_COOKIE")
 
 
@@ -37,15 +37,15 @@ class _SkipForApiRequests:
 
 
 class PageWhiteNoiseMiddleware(_SkipForApiRequests, WhiteNoiseMiddleware):
-    """The files that pages are made of."""
+    """Serves static files."""
 
 
 class PageSessionMiddleware(_SkipForApiRequests, SessionMiddleware):
-    """What a browser is remembered by."""
+    """Adds the session."""
 
 
 class PageLocaleMiddleware(LocaleMiddleware):
-    """Pages in the reader's language."""
+    """Activates the user's language."""
 
     def __call__(self, request: HttpRequest) -> Any:
         if accepts_only_data(request):
@@ -55,8 +55,8 @@ class PageLocaleMiddleware(LocaleMiddleware):
 
 
 class PageAuthenticationMiddleware(_SkipForApiRequests, AuthenticationMiddleware):
-    """Who is logged in."""
+    """Adds the user of the session."""
 
 
 class PageMessageMiddleware(_SkipForApiRequests, MessageMiddleware):
-    """What was done, told on the next page."""
+    """Adds the messages that the next page shows."""

@@ -1,4 +1,4 @@
-"""PostgreSQL refuses to run as root: the account it gets then, and what that must reach."""
+"""The system account of the embedded PostgreSQL, which refuses to run as root."""
 
 import os
 import pwd
@@ -11,14 +11,14 @@ SERVER_USER = "pgserver"
 
 
 class Account(NamedTuple):
-    """A system account by its numbers."""
+    """The numeric ids of a system account."""
 
     uid: int
     gid: int
 
 
 def find_server_account(data: Path) -> Account | None:
-    """Give the account for the server, None where our own will do.
+    """Return the account for the server, or None if it can run as the current user.
 
     Root takes the owner of existing data: a database begun by an ordinary user stays theirs.
     """
@@ -31,7 +31,7 @@ def find_server_account(data: Path) -> Account | None:
 
 
 def build_run_arguments(account: Account | None) -> dict[str, Any]:
-    """Give the arguments of `subprocess.run` for running as this account."""
+    """Return the arguments of `subprocess.run` that run a program as this account."""
     if account is None:
         return {}
     return {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -51,7 +51,7 @@ def make_private_dir(folder: Path, account: Account | None) -> None:
         if account:
             os.chown(folder, account.uid, account.gid)
     if folder.lstat().st_uid != uid or not stat.S_ISDIR(folder.lstat().st_mode):
-        raise PermissionError(13, f"Permission denied: {folder} belongs to somebody else")
+        raise PermissionError(13, f"Permission denied: {folder} belongs to another user")
 
 
 def allow_execution(programs: Path, account: Account) -> None:

@@ -21,7 +21,8 @@ from tests.admin.conftest import make_staff
 from tests.admin.pages import LIST
 from tests.support import live_server, servers
 from tests.support.factories import fill, make_thread
-from tests.test_worker import wait_until, worker
+from tests.support.waiting import wait_until
+from tests.test_worker import worker
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 THREADS, MESSAGES = 2_000, 5
