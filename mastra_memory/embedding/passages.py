@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from mastra_memory.content import truncation
+from mastra_memory.content import data_uris, truncation
 
 MAX_PASSAGES = 1_000
 """What follows in a text of many megabytes is not embedded."""
 
-_DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]”’»]*\s|[。！？｡]+[」』”’）]*|\n")
 _SPACE = re.compile(r"\s")
@@ -21,7 +20,7 @@ def split_into_passages(text: str, limit: int) -> list[str]:
     word longer than a passage is split between characters. Base64 data is left out: it has no
     meaning that an embedder could find.
     """
-    text = _DATA_URI.sub(" ", text).strip()
+    text = data_uris.remove_data_uris(text).strip()
     if not text:
         return []
     if len(text.encode()) <= limit:

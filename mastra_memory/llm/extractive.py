@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
+from mastra_memory.content.truncation import truncate_at_word
 from mastra_memory.exceptions import ProviderRefused
 from mastra_memory.llm.text_models import Purpose, TextReply, TextRequest
-from mastra_memory.llm.titles import truncate
 
 MAX_TITLE_LENGTH = 60
 MAX_SUMMARY_LINES = 12
@@ -33,7 +33,7 @@ def build_headline(text: str, limit: int = MAX_TITLE_LENGTH) -> str:
     """Return the first sentence of a text on one line, cut between words if it is too long."""
     sentences = (part.strip() for part in _SENTENCE_END.split(text.strip()))
     first = re.sub(r"\s+", " ", next((part for part in sentences if part), ""))
-    return first.rstrip(" .。,;:") if len(first) <= limit else truncate(first, limit)
+    return first.rstrip(" .。,;:") if len(first) <= limit else truncate_at_word(first, limit)
 
 
 def _build_title(prompt: str) -> str:

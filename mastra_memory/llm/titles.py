@@ -30,7 +30,7 @@ def clean_title(answer: str) -> str:
     while (bare := _strip_decoration(title)) != title:
         title = bare
     title = title.rstrip(" .。") if not title.endswith("..") else title
-    return truncate(title[:1].upper() + title[1:], MAX_LENGTH)
+    return truncation.truncate_at_word(title[:1].upper() + title[1:], MAX_LENGTH)
 
 
 def _drop_invisible(line: str) -> str:
@@ -55,13 +55,3 @@ def _strip_decoration(title: str) -> str:
         if quoted and opening not in inner and closing not in inner:
             return inner.strip()
     return title
-
-
-def truncate(text: str, limit: int) -> str:
-    """Return the text, cut between words or else between characters to at most `limit`."""
-    if len(text) <= limit:
-        return text
-    end = truncation.find_boundary(text, limit - 1)
-    head, blank, _ = text[:end].rpartition(" ")
-    kept = head if blank and len(head) > limit // 2 else text[:end]
-    return kept.rstrip(" .,;:") + "…"

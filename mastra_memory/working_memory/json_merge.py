@@ -23,15 +23,6 @@ def merge_objects(stored: Mapping[str, Any], update: Any) -> dict[str, Any]:
 
     An update that is not an object changes nothing.
     """
-    result = dict(stored)
     if not isinstance(update, Mapping):
-        return result
-    for key, value in update.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, Mapping):
-            old = result.get(key)
-            result[key] = merge_objects(old if isinstance(old, Mapping) else {}, value)
-        else:
-            result[key] = value
-    return result
+        return dict(stored)
+    return json_text.merge_objects(stored, update, delete_nulls=True)

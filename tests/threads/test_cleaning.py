@@ -1,8 +1,9 @@
-"""What is left of a model's answer when it is to be a title."""
+"""Extracting a title from a model's answer."""
 
 import pytest
 
-from mastra_memory.llm.titles import MAX_LENGTH, clean_title, truncate
+from mastra_memory.content.truncation import truncate_at_word
+from mastra_memory.llm.titles import MAX_LENGTH, clean_title
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ from mastra_memory.llm.titles import MAX_LENGTH, clean_title, truncate
         (' "" ', ""),
     ],
 )
-def test_clean_title__keeps_the_title_alone(answer: str, title: str) -> None:
+def test_clean_title__returns_only_the_title(answer: str, title: str) -> None:
     assert clean_title(answer) == title
 
 
@@ -61,13 +62,13 @@ def test_clean_title__is_cut_at_a_word() -> None:
 
 
 @pytest.mark.parametrize("unit", ["x", "é", "👩‍👩‍👧‍👦", "👍🏽", "한", "❤️", "🇫🇷", "กำ", "각", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"])
-def test_shortened__no_character_is_split(unit: str) -> None:
+def test_truncate_at_word__does_not_split_a_character(unit: str) -> None:
     for lead in range(6):
-        cut = truncate("a" * lead + unit * 100, 60)
+        cut = truncate_at_word("a" * lead + unit * 100, 60)
         assert len(cut) <= 60
         rest = cut[lead:].removesuffix("…")
         assert rest == unit * (len(rest) // len(unit))
 
 
-def test_shortened__leaves_short_texts_alone() -> None:
-    assert truncate("Trip", 4) == "Trip"
+def test_truncate_at_word__leaves_short_texts_alone() -> None:
+    assert truncate_at_word("Trip", 4) == "Trip"
