@@ -7,8 +7,20 @@ shift them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
-from django.db.models import Q, QuerySet
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    Func,
+    Q,
+    QuerySet,
+    RowRange,
+    Sum,
+    TextField,
+    Window,
+)
+from django.db.models.functions import Cast
 
 from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.models import Message, ReviewNote
@@ -18,6 +30,8 @@ from mastra_memory.search import tsvector
 from mastra_memory.types import MessageSelection
 
 PAGE_SIZE = 40
+MAX_PAGE_BYTES = 8 * 1024 * 1024
+"""Bytes of content after which a page ends, whatever its size. It holds at least one message."""
 MAX_LISTED_MESSAGES = 500
 """Message ids that a list of matches holds."""
 LOADED_FIELDS = (
@@ -63,28 +77,55 @@ def find_message(thread_id: str, message_id: str) -> Message | None:
 
 def get_newest_page(thread_id: str, *, size: int = PAGE_SIZE) -> ConversationPage:
     """Return the last `size` messages of the thread."""
-    messages = list(_messages_of(thread_id).order_by("-created_at", "-sequence")[: size + 1])
-    return ConversationPage(messages[:size][::-1], len(messages) > size, False)
+    messages, has_earlier = _read_page(_messages_of(thread_id), size, newest_first=True)
+    return ConversationPage(messages[::-1], has_earlier, False)
 
 
 def get_oldest_page(thread_id: str, *, size: int = PAGE_SIZE) -> ConversationPage:
     """Return the first `size` messages of the thread."""
-    messages = list(_messages_of(thread_id).order_by("created_at", "sequence")[: size + 1])
-    return ConversationPage(messages[:size], False, len(messages) > size)
+    messages, has_later = _read_page(_messages_of(thread_id), size)
+    return ConversationPage(messages, False, has_later)
 
 
 def get_page_before(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
     """Return the `size` messages that precede `message`, without it."""
     earlier = _messages_of(message.thread_id).filter(_before(message))
-    messages = list(earlier.order_by("-created_at", "-sequence")[: size + 1])
-    return ConversationPage(messages[:size][::-1], len(messages) > size, True)
+    messages, has_earlier = _read_page(earlier, size, newest_first=True)
+    return ConversationPage(messages[::-1], has_earlier, True)
 
 
 def get_page_after(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
     """Return the `size` messages that follow `message`, without it."""
     later = _messages_of(message.thread_id).filter(_after(message))
-    messages = list(later.order_by("created_at", "sequence")[: size + 1])
-    return ConversationPage(messages[:size], True, len(messages) > size)
+    messages, has_later = _read_page(later, size)
+    return ConversationPage(messages, True, has_later)
+
+
+def _read_page(
+    messages: QuerySet[Message], size: int, *, newest_first: bool = False
+) -> tuple[list[Message], bool]:
+    """Return up to `size` of the messages, and whether more follow.
+
+    Fewer are returned where their content reaches `MAX_PAGE_BYTES`: a page of messages of 20 MB
+    each would fill the memory of the web process.
+    """
+    order = ("-created_at", "-sequence") if newest_first else ("created_at", "sequence")
+    # The page is chosen by keys first, so that only its own rows are measured.
+    keys = messages.order_by(*order).values("pk")[: size + 1]
+    content_bytes = Func(
+        Cast("content", TextField()), function="octet_length", output_field=BigIntegerField()
+    )
+    bytes_before = Window(Sum(content_bytes), order_by=order, frame=RowRange(None, -1))
+    page = (
+        Message.objects.filter(pk__in=keys)
+        .only(*LOADED_FIELDS)
+        .annotate(bytes_before=bytes_before, key_count=Window(Count("pk")))
+        .filter(Q(bytes_before=None) | Q(bytes_before__lt=MAX_PAGE_BYTES))
+        .order_by(*order)
+    )
+    rows = list(page)
+    has_more = bool(rows) and rows[0].key_count > len(rows[:size])
+    return cast(list[Message], rows[:size]), has_more
 
 
 def get_page_around(message: Message, *, size: int = PAGE_SIZE) -> ConversationPage:
