@@ -20,6 +20,7 @@ class CountingModel(Model):
     async def get_response(
         self, system_instructions: str | None, input: Any, *args: Any, **options: Any
     ) -> ModelResponse:
+        """Return a reply that says how many messages the user has sent."""
         items = [{"role": "user"}] if isinstance(input, str) else input
         count = sum(item.get("role") == "user" for item in items)
         entry = ResponseOutputText(
@@ -35,6 +36,7 @@ class CountingModel(Model):
         return ModelResponse(output=[message], usage=Usage(), response_id=None)
 
     def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        """Raise NotImplementedError."""
         raise NotImplementedError("this example does not stream")
 
 

@@ -12,4 +12,5 @@ class MastraMemoryConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        """Register the system checks."""
         from mastra_memory import checks  # noqa: F401  (registers the system checks)

@@ -4,6 +4,8 @@ from django.apps import AppConfig
 
 
 class ProjectConfig(AppConfig):
+    """The service that runs `mastra_memory`."""
+
     name = "project"
     label = "project"
     verbose_name = "Access"

@@ -39,7 +39,7 @@ class ContentFreeFormatter(logging.Formatter):
     SQLSTATE and the names of constraint, table and column are enough to find a failing statement.
     """
 
-    def formatException(self, ei: Any) -> str:
+    def formatException(self, ei: Any) -> str:  # noqa: N802 (overrides the standard library)
         """Return the traceback of an exception and of those that led to it."""
         return "\n".join(_format_chain(ei[1], seen=set()))
 

@@ -48,6 +48,7 @@ class PageLocaleMiddleware(LocaleMiddleware):
     """Activates the user's language."""
 
     def __call__(self, request: HttpRequest) -> Any:
+        """Answer requests for data without activating a language."""
         if accepts_only_data(request):
             return self.get_response(request)
         with translation.override(translation.get_language()):  # else the next caller inherits it

@@ -140,7 +140,7 @@ def test_check_vectors__another_length_names_both_numbers() -> None:
 def test_check__the_command_names_both_numbers() -> None:
     embed(384)
     with FakeEmbedder(dimensions=256):
-        with pytest.raises(SystemCheckError, match="256 dimensions, but .* 384 dimensions"):
+        with pytest.raises(SystemCheckError, match=r"256 dimensions, but .* 384 dimensions"):
             call_command("check", databases=["default"])
 
 

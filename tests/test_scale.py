@@ -68,7 +68,7 @@ def plans(act: Callable[[], Any]) -> Iterator[str]:
 
 
 def numbered(statement: str) -> str:
-    """The statement with PostgreSQL's own placeholders: `$1`, `$2`, …"""
+    """Return the statement with PostgreSQL's own placeholders: `$1`, `$2` and so on."""
     numbers = itertools.count(1)
     return re.sub("%s", lambda _: f"${next(numbers)}", statement).replace("%%", "%")
 

@@ -58,7 +58,7 @@ def generate_text(number: int) -> str:
     source = random.Random(number)
     topic, second_topic = source.sample(TOPICS, 2)
     words = source.choices(topic, k=source.randint(3, 9)) + source.choices(second_topic, k=2)
-    words += source.choices(FUNCTION_WORDS, k=len(words)) + [str(number % 997)]
+    words += [*source.choices(FUNCTION_WORDS, k=len(words)), str(number % 997)]
     source.shuffle(words)
     return " ".join(words).capitalize() + "."
 

@@ -52,6 +52,7 @@ class RenderBudget:
 
     @property
     def is_spent(self) -> bool:
+        """Return whether nothing more may be rendered."""
         return self.characters <= 0 or self.blocks <= 0
 
     @contextmanager

@@ -127,11 +127,17 @@ class MessageRow(Protocol):
     """A named tuple of a stored message, such as `StoredMessage`."""
 
     @property
-    def role(self) -> str: ...
+    def role(self) -> str:
+        """The role."""
+
     @property
-    def content_json(self) -> str: ...
+    def content_json(self) -> str:
+        """The content as JSON text."""
+
     @property
-    def content(self) -> Any: ...
+    def content(self) -> Any:
+        """The content, parsed."""
+
     def _replace(self, *args: Any, **kwargs: Any) -> Self: ...
 
 

@@ -26,7 +26,7 @@ def select_thread_state(
         FROM (SELECT %s::text AS id, %s::text AS resource) g
         LEFT JOIN mastra_memory_thread t ON t.id = g.id
         LEFT JOIN mastra_memory_workingmemory w
-            ON {_WORKING_MEMORY_JOINS[Scope(working_memory_scope)]}""",  # noqa: S608 - constants
+            ON {_WORKING_MEMORY_JOINS[Scope(working_memory_scope)]}""",
         [json_text.clean_text(thread_id), resource_id and json_text.clean_text(resource_id)],
     )
     assert row is not None

@@ -17,7 +17,7 @@ def add_message_condition(where: sql.Where, messages: sql.Where) -> None:
 def count_threads(where: sql.Where) -> int:
     """Count the threads that `stream_threads` yields, by the same condition."""
     row = sql.fetch_one(
-        f"SELECT count(*) FROM mastra_memory_thread t WHERE {where}",  # noqa: S608 - built from constants
+        f"SELECT count(*) FROM mastra_memory_thread t WHERE {where}",
         where.params,
     )
     return row[0] if row else 0
@@ -31,7 +31,7 @@ def stream_threads(where: sql.Where, *, batch: int) -> AbstractContextManager[It
     return sql.stream(
         f"""SELECT t.id, t.resource_id, t.title, t.title_source, t.metadata::text,
             t.clone_source_id, t.created_at, t.updated_at
-        FROM mastra_memory_thread t WHERE {where} ORDER BY t.created_at, t.id""",  # noqa: S608 - built from constants
+        FROM mastra_memory_thread t WHERE {where} ORDER BY t.created_at, t.id""",
         where.params,
         batch=batch,
     )
@@ -50,7 +50,7 @@ def stream_messages(
             m.text, m.created_at, m.edited_at
         FROM unnest(%s::text[]) WITH ORDINALITY AS i(id, position)
         JOIN mastra_memory_message m ON m.thread_id = i.id
-        WHERE {where} ORDER BY i.position, m.created_at, m.sequence""",  # noqa: S608 - built from constants
+        WHERE {where} ORDER BY i.position, m.created_at, m.sequence""",
         [list(thread_ids), *where.params],
     )
 
@@ -70,6 +70,6 @@ def stream_working_memories(
                 ORDER BY r.version), '[]')
             FROM mastra_memory_workingmemoryrevision r WHERE r.working_memory_id = w.id)::text
         FROM mastra_memory_workingmemory w WHERE w.scope = %s AND {where}
-        ORDER BY w.resource_id, w.thread_id""",  # noqa: S608 - built from constants
+        ORDER BY w.resource_id, w.thread_id""",
         [scope, *where.params],
     )

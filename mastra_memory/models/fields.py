@@ -31,10 +31,12 @@ class IdField(models.TextField):
         super().__init__(*args, **options)
 
     def db_type(self, connection: Any) -> str:
+        """Return the column type."""
         # The qualified name keeps Django from adding a LIKE index, which "C" makes superfluous.
         return "pg_catalog.text"
 
     def deconstruct(self) -> Any:
+        """Leave the collation out of migrations: every field of this class has it."""
         name, path, args, options = super().deconstruct()
         del options["db_collation"]
         return name, path, args, options
@@ -44,6 +46,7 @@ class InstantField(models.DateTimeField):
     """A point in time with milliseconds, the precision of times in the API."""
 
     def db_type(self, connection: Any) -> str:
+        """Return the column type, with milliseconds."""
         return "timestamp(3) with time zone"
 
 

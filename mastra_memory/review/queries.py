@@ -106,7 +106,7 @@ def list_texts_with_words(
     """
     rows = sql.fetch_all(
         f"""SELECT t.key FROM unnest(%s::text[], %s::text[]) AS t (key, words)
-        WHERE mastra_memory_words(%s::regconfig, t.words) @@ {ALL_WORDS_QUERY}""",  # noqa: S608 - a constant
+        WHERE mastra_memory_words(%s::regconfig, t.words) @@ {ALL_WORDS_QUERY}""",
         [list(keys), list(texts), language, language, json_text.clean_text(words)],
     )
     return [key for (key,) in rows]
@@ -125,7 +125,7 @@ def list_newest_matches(
         f"""SELECT t.id, m.id FROM ({statement}) AS t (id)
         CROSS JOIN LATERAL (SELECT id FROM mastra_memory_message WHERE thread_id = t.id
             AND search @@ {ALL_WORDS_QUERY}
-            ORDER BY created_at DESC, sequence DESC LIMIT 1) AS m LIMIT %s""",  # noqa: S608 - a queryset's SQL
+            ORDER BY created_at DESC, sequence DESC LIMIT 1) AS m LIMIT %s""",
         [*params, conf.app_settings().SEARCH_LANGUAGE, json_text.clean_text(words), limit],
     )
 
@@ -159,7 +159,7 @@ def count_by_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
     return dict(
         sql.fetch_all(
             f"""SELECT ({column} AT TIME ZONE %s)::date, count(*)
-            FROM ({statement}) r GROUP BY 1""",  # noqa: S608 - a queryset's SQL
+            FROM ({statement}) r GROUP BY 1""",
             [timezone.get_current_timezone_name(), *params],
         )
     )
@@ -187,6 +187,6 @@ def summarize_scores(
         SELECT c.name, count(*), avg(k.share)::float8, (1 - max(a.apart))::float8
         FROM kept k JOIN mastra_memory_criterion c ON c.id = k.criterion_id
         LEFT JOIN apart a ON a.criterion_id = k.criterion_id
-        GROUP BY c.id, c.name, c.position ORDER BY c.position, c.name""",  # noqa: S608 - a queryset's SQL
+        GROUP BY c.id, c.name, c.position ORDER BY c.position, c.name""",
         params,
     )

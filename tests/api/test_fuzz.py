@@ -78,8 +78,22 @@ good_messages = st.fixed_dictionaries(
 )
 queries = st.dictionaries(
     st.sampled_from(
-        ["page", "perPage", "orderBy", "filter", "include", "metadata", "resourceId", "agentId"]
-        + ["orderBy[field]", "orderBy[direction]", "metadata[k]", "createdAfter", "title", "text"]
+        [
+            "page",
+            "perPage",
+            "orderBy",
+            "filter",
+            "include",
+            "metadata",
+            "resourceId",
+            "agentId",
+            "orderBy[field]",
+            "orderBy[direction]",
+            "metadata[k]",
+            "createdAfter",
+            "title",
+            "text",
+        ]
     ),
     texts | values.map(lambda value: json.dumps(value)),
     max_size=4,

@@ -22,7 +22,7 @@ def agents(memory_settings: Callable[..., None]) -> None:
 
 
 def say(api: Api, thread_id: str, owner: str, texts: list[str], title: str = "") -> None:
-    """Save messages `<thread>0`, `<thread>1`, …"""
+    """Save messages `<thread>0`, `<thread>1` and so on."""
     thread = make_thread(owner, thread_id, title=title)
     batch = [a_message(thread, f"{thread_id}{n}", text=t, at=n) for n, t in enumerate(texts)]
     assert api.post("save-messages", {"messages": batch}).status == 200

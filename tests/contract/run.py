@@ -98,8 +98,10 @@ def replay(kit: Path, target: Target, files: Sequence[Path], *, show: bool) -> d
             word for pair in target.headers.items() for word in ("--header", ": ".join(pair))
         ]
         subprocess.run(
-            [sys.executable, str(kit / "replay.py"), "--base-url", target.url, "--quiet"]
-            + ["--report", str(report), *headers, *map(str, files)],
+            [
+                *(sys.executable, str(kit / "replay.py"), "--base-url", target.url, "--quiet"),
+                *("--report", str(report), *headers, *map(str, files)),
+            ],
             stdout=None if show else subprocess.DEVNULL,
             check=False,
         )

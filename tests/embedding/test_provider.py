@@ -60,7 +60,7 @@ def test_embed__what_will_not_heal(at: Callable[[OpenAIServer], None], status: S
 def test_embed__stops_after_the_timeout(at: Callable[[OpenAIServer], None]) -> None:
     with openai_server(2.0) as server:
         at(server)
-        with pytest.raises(ProviderUnavailable, match="did not answer within 0.2 s"):
+        with pytest.raises(ProviderUnavailable, match=r"did not answer within 0\.2 s"):
             ask(timeout=0.2)
 
 

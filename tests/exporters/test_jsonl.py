@@ -1,5 +1,6 @@
 """The app's own format: an import of an export restores the same data."""
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -214,7 +215,7 @@ def test_export__several_batches_stay_in_order() -> None:
     found = export_lines()
     threads = [line["id"] for line in found if line["kind"] == "thread"]
     assert threads == [f"t{n}" for n in range(250, 0, -1)]
-    for before, line in zip(found, found[1:], strict=False):
+    for before, line in itertools.pairwise(found):
         if line["kind"] == "message":
             assert before["id"] == line["threadId"]
     assert list_kinds(found).count("message") == 83

@@ -88,7 +88,7 @@ def test_search__a_hit_has_all_that_is_shown(plain: Memory) -> None:
     assert hit.score is not None and hit.score > 0
     assert hit.context is not None
     assert [m.id for m in hit.context.before] == ["t0", "t1"]
-    assert [(m.id, m.role, m.text) for m in hit.context.after][0] == ("t3", "user", TEXTS[3])
+    assert next((m.id, m.role, m.text) for m in hit.context.after) == ("t3", "user", TEXTS[3])
 
 
 def test_search__a_thread_without_a_title_is_named_by_its_id(plain: Memory) -> None:

@@ -17,7 +17,7 @@ INSERT_THREADS = f"""INSERT INTO mastra_memory_thread
 
 UPDATE_THREAD_TIMES = f"""UPDATE mastra_memory_thread t SET updated_at = i.updated_at
     FROM ({_THREADS}) i
-    WHERE t.id = i.id AND t.resource_id = i.resource_id AND t.updated_at < i.updated_at"""  # noqa: S608 - constants only
+    WHERE t.id = i.id AND t.resource_id = i.resource_id AND t.updated_at < i.updated_at"""
 
 UPDATE_THREADS = f"""UPDATE mastra_memory_thread t SET title = i.title,
         title_source = i.title_source, metadata = i.metadata, clone_source_id = i.clone_source_id
@@ -25,7 +25,7 @@ UPDATE_THREADS = f"""UPDATE mastra_memory_thread t SET title = i.title,
     WHERE t.id = i.id AND t.resource_id = i.resource_id
         AND (t.title, t.metadata, t.clone_source_id) IS DISTINCT FROM
             (i.title, i.metadata, i.clone_source_id)
-    RETURNING t.id"""  # noqa: S608 - constants only
+    RETURNING t.id"""
 
 # Messages are the bulk of an import. COPY into a temporary table is several times faster than
 # INSERT with parameters, and the database computes the search words while it inserts.
@@ -87,7 +87,7 @@ INSERT_WORKING_MEMORIES = f"""WITH i AS MATERIALIZED ({_WORKING_MEMORIES}),
         SELECT placed.id, (r->>'version')::int, r->>'content', r->>'source',
             (r->>'createdAt')::timestamptz
         FROM placed, jsonb_array_elements(placed.revisions) r)
-    SELECT place FROM placed"""  # noqa: S608 - constants only
+    SELECT place FROM placed"""
 
 UPDATE_WORKING_MEMORIES = f"""WITH i AS MATERIALIZED ({_WORKING_MEMORIES}),
     locked AS MATERIALIZED (
@@ -103,4 +103,4 @@ UPDATE_WORKING_MEMORIES = f"""WITH i AS MATERIALIZED ({_WORKING_MEMORIES}),
         INSERT INTO mastra_memory_workingmemoryrevision
             (working_memory_id, version, content, source)
         SELECT id, version, content, 'import' FROM updated)
-    SELECT place FROM updated"""  # noqa: S608 - constants only
+    SELECT place FROM updated"""

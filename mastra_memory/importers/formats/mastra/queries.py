@@ -47,7 +47,7 @@ def select_threads(database: MastraDatabase) -> str:
     return f"""SELECT id, "resourceId", title, metadata,
             {database.time_expression("createdAt", columns)} AS created_at,
             {database.time_expression("updatedAt", columns)} AS updated_at
-        FROM {{mastra_threads}} ORDER BY id"""  # noqa: S608 - column names only
+        FROM {{mastra_threads}} ORDER BY id"""
 
 
 def select_resources(database: MastraDatabase) -> str:
@@ -56,7 +56,7 @@ def select_resources(database: MastraDatabase) -> str:
     return f"""SELECT id, "workingMemory", metadata,
             {database.time_expression("createdAt", columns)} AS created_at,
             {database.time_expression("updatedAt", columns)} AS updated_at
-        FROM {{mastra_resources}} ORDER BY id"""  # noqa: S608 - column names only
+        FROM {{mastra_resources}} ORDER BY id"""
 
 
 def select_messages(database: MastraDatabase) -> str:
@@ -66,7 +66,7 @@ def select_messages(database: MastraDatabase) -> str:
     return f"""SELECT m.id, m.thread_id, m.content, m.role, m.type, {created_at} AS created_at,
             m."resourceId", t.id AS known_thread, t."resourceId" AS thread_resource
         FROM {{mastra_messages}} m LEFT JOIN {{mastra_threads}} t ON t.id = m.thread_id
-        ORDER BY m.thread_id, m."createdAt", m.{database.insertion_order}"""  # noqa: S608 - column names only
+        ORDER BY m.thread_id, m."createdAt", m.{database.insertion_order}"""
 
 
 def select_observations(database: MastraDatabase) -> str:
@@ -107,4 +107,4 @@ def select_observations(database: MastraDatabase) -> str:
         {cursor} AS last_observed_at, {buffered} AS last_buffered_at_time,
         o.place, o.live_generation, t.id AS known_thread, t."resourceId" AS thread_resource
     FROM ranked o LEFT JOIN {{mastra_threads}} t ON t.id = o."threadId"
-    ORDER BY o."lookupKey", o."generationCount", o.place"""  # noqa: S608 - column names only
+    ORDER BY o."lookupKey", o."generationCount", o.place"""
