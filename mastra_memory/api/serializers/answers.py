@@ -167,11 +167,16 @@ class SavedMessagesSerializer(AnswerSerializer):
 
 
 class CloneResultSerializer(AnswerSerializer):
-    """A clone, with the new id of each copied message."""
+    """A clone, with the new id of each copied message.
+
+    `hasMore` is set if the messages are too large for one answer: then `clonedMessages` holds the
+    first ones only, and the others are read from the list of the clone's messages.
+    """
 
     thread = NewThreadSerializer()
     clonedMessages = MessageSerializer(many=True)
     messageIdMap = TextMapField()
+    hasMore = FlagField(required=False)
 
 
 class DeletedThreadSerializer(AnswerSerializer):

@@ -9,6 +9,7 @@ from rest_framework.decorators import action
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 
+from mastra_memory import conf
 from mastra_memory.api.filters import MemoryFilterBackend, ThreadFilter
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.pagination import ThreadPagination
@@ -17,7 +18,24 @@ from mastra_memory.api.serializers import answers, bodies, query_strings
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.memory import Memory
-from mastra_memory.types import MessageSelection
+from mastra_memory.types import MessageSelection, StoredMessage
+
+
+class _BoundedRenderer:
+    """Render messages of a clone until they reach a number of bytes, and later ones as `b""`.
+
+    All messages are cloned. Only the answer is bounded, as a page of messages is.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._bytes_left = max_bytes
+
+    def __call__(self, message: StoredMessage) -> bytes:
+        if self._bytes_left <= 0:
+            return b""
+        rendered = answers.render_message(message)
+        self._bytes_left -= len(rendered)
+        return rendered
 
 
 @extend_schema(tags=["threads"])
@@ -141,13 +159,16 @@ class ThreadViewSet(MemoryViewSet):
             title=body.get("title", ""),
             metadata=body.get("metadata"),
             selection=_make_selection(body.get("options") or {}),
-            shape=answers.render_message,
+            shape=_BoundedRenderer(conf.app_settings().MAX_PAGE_BYTES),
         )
+        messages = [message for message in result.messages if message]
         data = {
             "thread": answers.NewThreadSerializer(result.thread).data,
             "messageIdMap": result.message_id_map,
         }
-        return self.respond_with_list(data, "clonedMessages", result.messages)
+        if len(messages) < len(result.messages):
+            data["hasMore"] = True
+        return self.respond_with_list(data, "clonedMessages", messages)
 
     @extend_schema(
         parameters=[query_strings.OptionalAgentQuery],
