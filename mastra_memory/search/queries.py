@@ -27,6 +27,10 @@ in masked text rely on that. "Quoted words" must follow each other.
 SCORED_COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
 """The fields of `ScoredMessage` for a message `m`, without the score."""
 
+MAX_TEXT_CHARACTERS = 100_000
+"""Characters of each text that a search returns. A search may return hundreds of messages, and
+each may hold 20 MB. Only so much of a message is indexed."""
+
 
 def has_all_words(vector: F | Func, words: str, language: str) -> ExpressionWrapper:
     """Return a condition on a column or expression of type `tsvector`, for `filter()`.
@@ -124,8 +128,8 @@ def read_with_context(message_ids: Sequence[str], before: int, after: int) -> li
     """
     neighbours = build_neighbours(
         "h",
-        """(m.created_at, m.sequence) < (h.created_at, h.sequence) AS earlier,
-            m.id, m.role, m.text, m.created_at, m.sequence""",
+        f"""(m.created_at, m.sequence) < (h.created_at, h.sequence) AS earlier,
+            m.id, m.role, left(m.text, {MAX_TEXT_CHARACTERS}) AS text, m.created_at, m.sequence""",
         before="%s",
         after="%s",
         condition=VISIBLE,
@@ -134,7 +138,8 @@ def read_with_context(message_ids: Sequence[str], before: int, after: int) -> li
         f"""WITH h AS MATERIALIZED (
             SELECT m.* FROM mastra_memory_message m WHERE m.id = ANY(%s)),
         near AS (SELECT h.id AS hit, n.* FROM h CROSS JOIN LATERAL ({neighbours}) n)
-        SELECT h.id, h.thread_id, h.resource_id, h.role, h.text, h.created_at,
+        SELECT h.id, h.thread_id, h.resource_id, h.role, left(h.text, {MAX_TEXT_CHARACTERS}),
+            h.created_at,
             coalesce(nullif(t.title, ''), t.id),
             n.earlier, n.id, n.role, n.text, n.created_at
         FROM h JOIN mastra_memory_thread t ON t.id = h.thread_id LEFT JOIN near n ON n.hit = h.id
