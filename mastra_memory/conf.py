@@ -111,12 +111,12 @@ def app_settings() -> AppSettings:
 
 def find_config_error() -> str:
     """Return why `MASTRA_MEMORY` cannot be read, or an empty string if it can."""
-    given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
+    given = getattr(settings, "MASTRA_MEMORY", _NO_SETTINGS)
     if not isinstance(given, Mapping):
         return f"MASTRA_MEMORY must be a dict, not {type(given).__name__}"
     if unknown := set(given) - {entry.name for entry in fields(AppSettings)}:
         return f"MASTRA_MEMORY has unknown settings: {', '.join(sorted(map(str, unknown)))}"
-    dicts = {name: given.get(name, _NOTHING) for name in ("OPTIONS", "AGENTS")}
+    dicts = {name: given.get(name, _NO_SETTINGS) for name in ("OPTIONS", "AGENTS")}
     if isinstance(agents := dicts["AGENTS"], Mapping):
         dicts |= {
             f"options of agent {name}": own for name, own in agents.items() if own is not None
@@ -168,15 +168,15 @@ class _ParsedSettings:
     """Options by agent, parsed when they are first needed."""
 
 
-_NOTHING: dict[str, Any] = {}
-_last: _ParsedSettings | None = None
+_NO_SETTINGS: dict[str, Any] = {}
+_last_parsed: _ParsedSettings | None = None
 
 
 def _read() -> _ParsedSettings:
     """Return the settings, parsed once for each dict; `override_settings` sets another dict."""
-    global _last
-    given = getattr(settings, "MASTRA_MEMORY", _NOTHING)
-    last = _last
+    global _last_parsed
+    given = getattr(settings, "MASTRA_MEMORY", _NO_SETTINGS)
+    last = _last_parsed
     if last is None or last.given is not given:
-        last = _last = _ParsedSettings(given, AppSettings(**given))
+        last = _last_parsed = _ParsedSettings(given, AppSettings(**given))
     return last

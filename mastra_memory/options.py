@@ -30,7 +30,7 @@ DEFAULT_TEMPLATE = "\n# User Information\n" + "".join(
 MAX_SAFE_INTEGER = 2**53 - 1
 """JavaScript's largest safe integer, which clients send for "all". Larger numbers become it."""
 
-_OPAQUE = frozenset({"schema", "filter", "template", "instructions"})
+_UNCHANGED_VALUES = frozenset({"schema", "filter", "template", "instructions"})
 _REMOVED = {
     "working_memory.use": "was removed: working memory always uses a tool",
     "threads.generate_title": "was removed: use the top-level option generateTitle",
@@ -53,14 +53,14 @@ def _rename(options: Any, rename: Any) -> Any:
         return options
     named = {rename(key): (key, value) for key, value in options.items()}
     return {
-        name: value if name in _OPAQUE else _rename(value, rename)
+        name: value if name in _UNCHANGED_VALUES else _rename(value, rename)
         for name, (_, value) in named.items()
     }
 
 
 def merge_options(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
     """Return `override` merged into `base`; schemas, filters and texts are replaced as a whole."""
-    return json_text.merge_objects(base, override, atomic_keys=_OPAQUE)
+    return json_text.merge_objects(base, override, atomic_keys=_UNCHANGED_VALUES)
 
 
 def parse_request_options(
@@ -83,7 +83,9 @@ def parse_request_options(
     if isinstance(memory, dict) and "schema" in memory:
         options["working_memory"] = {k: v for k, v in memory.items() if k != "schema"}
         schema = memory["schema"]
-        if (_parsed(schema) if isinstance(schema, str) else schema) != own.working_memory.schema:
+        if (
+            _parse_schema(schema) if isinstance(schema, str) else schema
+        ) != own.working_memory.schema:
             reason = "can only be set in the settings of the server, not in a request"
             raise InvalidInput(
                 f"workingMemory.schema {reason}",
@@ -92,7 +94,7 @@ def parse_request_options(
     return options
 
 
-def _parsed(text: str) -> Any:
+def _parse_schema(text: str) -> Any:
     try:
         return json_text.loads(text)
     except InvalidInput as error:
@@ -101,7 +103,7 @@ def _parsed(text: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageHistory:
+class MessageHistoryOptions:
     """A limit on the history in tokens."""
 
     max_tokens: int
@@ -110,7 +112,7 @@ class MessageHistory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SemanticRecall:
+class SemanticRecallOptions:
     """Options of recall by meaning."""
 
     top_k: int = 4
@@ -148,7 +150,7 @@ class ObservationalMemoryOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateTitle:
+class TitleOptions:
     """Options of generated titles."""
 
     model: str | None = None
@@ -162,14 +164,14 @@ class MemoryOptions:
 
     last_messages: int | Literal[False] = 10
     last_messages_is_set: bool = False
-    message_history: MessageHistory | None = None
+    message_history: MessageHistoryOptions | None = None
     read_only: bool = False
     filter_incomplete_tool_calls: bool = True
     """Leave tool calls without an outcome out of the context."""
-    semantic_recall: SemanticRecall | None = None
+    semantic_recall: SemanticRecallOptions | None = None
     working_memory: WorkingMemoryOptions = field(default_factory=WorkingMemoryOptions)
     observational_memory: ObservationalMemoryOptions | None = None
-    generate_title: GenerateTitle | None = None
+    generate_title: TitleOptions | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The merged options in snake_case, as they were given."""
 
@@ -281,16 +283,16 @@ class _OptionsReader:
             return False
         return self.whole("last_messages", 10)
 
-    def message_history(self) -> MessageHistory | None:
+    def message_history(self) -> MessageHistoryOptions | None:
         if self.raw.get("message_history") is None:
             return None
         limit = self.whole("message_history.max_tokens", 0)
         removed = self.whole("message_history.at_max_remove_tokens", limit // 4)
         if removed > limit:
             self.add_error("message_history.at_max_remove_tokens", "must not exceed max_tokens")
-        return MessageHistory(max_tokens=limit, at_max_remove_tokens=removed)
+        return MessageHistoryOptions(max_tokens=limit, at_max_remove_tokens=removed)
 
-    def semantic_recall(self) -> SemanticRecall | None:
+    def semantic_recall(self) -> SemanticRecallOptions | None:
         if not self.feature("semantic_recall"):
             return None
         span = self.get("semantic_recall.message_range", 1)
@@ -300,7 +302,7 @@ class _OptionsReader:
         else:
             before = after = self.whole("semantic_recall.message_range", 1)
         thread_scope = self.get("semantic_recall.scope", None) == "thread"
-        return SemanticRecall(
+        return SemanticRecallOptions(
             top_k=self.whole("semantic_recall.top_k", 4),
             before=before,
             after=after,
@@ -332,7 +334,7 @@ class _OptionsReader:
         if hasattr(value, "model_json_schema"):
             return value.model_json_schema()
         if isinstance(value, str):
-            value = _parsed(value)
+            value = _parse_schema(value)
         if value is None or isinstance(value, Mapping):
             return value
         self.add_error(path, "must be a JSON schema object")
@@ -351,10 +353,10 @@ class _OptionsReader:
             reflection_model=self.text(f"{om}.reflection.model") or model,
         )
 
-    def generate_title(self) -> GenerateTitle | None:
+    def generate_title(self) -> TitleOptions | None:
         if not self.feature("generate_title"):
             return None
-        return GenerateTitle(
+        return TitleOptions(
             model=self.text("generate_title.model"),
             instructions=self.text("generate_title.instructions"),
             min_messages=self.whole("generate_title.min_messages", 1, 1),

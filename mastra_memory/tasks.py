@@ -167,8 +167,12 @@ def _get_producers(app: Celery) -> pools.ProducerPool:
     The host's own settings may allow a task minutes to reach the broker; a save must not wait.
     """
     timeout = conf.app_settings().BROKER_TIMEOUT
-    impatient = {"max_retries": 0, "socket_connect_timeout": timeout, "socket_timeout": timeout}
-    connection = app.connection_for_write(connect_timeout=timeout, transport_options=impatient)
+    short_timeouts = {
+        "max_retries": 0,
+        "socket_connect_timeout": timeout,
+        "socket_timeout": timeout,
+    }
+    connection = app.connection_for_write(connect_timeout=timeout, transport_options=short_timeouts)
     return pools.producers[connection]
 
 

@@ -14,7 +14,7 @@ def deduplicate_tool_calls(messages: Iterable[StoredMessage]) -> list[StoredMess
 
     Mastra's own stores repeat a call in the message that holds its result.
     """
-    return tool_calls.fold_stored_messages(list(messages), roles={"assistant"})
+    return tool_calls.merge_stored_tool_results(list(messages), roles={"assistant"})
 
 
 @dataclass(slots=True)

@@ -28,15 +28,15 @@ def normalize_content(message: Mapping[str, Any]) -> Content:
     """
     content = message.get("content")
     if _is_object(content):
-        return _from_object(content)
+        return _check_object(content)
     if isinstance(content, str):
         normalized = content_from_text(content)
     elif isinstance(content, list):
-        normalized = {"format": 2, "parts": _from_core_parts(content)}
+        normalized = {"format": 2, "parts": _convert_core_parts(content)}
     elif content is None and isinstance(message.get("parts"), list):
         normalized = {"format": 2, "parts": _check_parts(message["parts"], "parts")}
     else:
-        raise _invalid("content", "expected text, a list of parts, or an object with `parts`")
+        raise _build_error("content", "expected text, a list of parts, or an object with `parts`")
     if _is_object(message.get("metadata")):
         normalized["metadata"] = dict(message["metadata"])
     return normalized
@@ -82,13 +82,13 @@ def content_from_storage(text: str) -> tuple[Content, bool]:
         return {"format": 2, "parts": [], "metadata": {"importRaw": value}}, False
 
 
-def _from_object(content: Mapping[str, Any]) -> Content:
+def _check_object(content: Mapping[str, Any]) -> Content:
     if content.get("format", 2) != 2:
-        raise _invalid("content.format", "expected 2")
+        raise _build_error("content.format", "expected 2")
     if not isinstance(content.get("parts"), list):
-        raise _invalid("content.parts", "expected a list")
+        raise _build_error("content.parts", "expected a list")
     if not (content.get("metadata") is None or _is_object(content["metadata"])):
-        raise _invalid("content.metadata", "expected an object")
+        raise _build_error("content.metadata", "expected an object")
     _check_parts(content["parts"], "content.parts")
     return {"format": 2, **content}
 
@@ -96,15 +96,15 @@ def _from_object(content: Mapping[str, Any]) -> Content:
 def _check_parts(parts: list[Any], path: str) -> list[Any]:
     for index, part in enumerate(parts):
         if not _is_object(part) or not isinstance(part.get("type"), str):
-            raise _invalid(f"{path}.{index}", "expected an object with a `type`")
+            raise _build_error(f"{path}.{index}", "expected an object with a `type`")
     return parts
 
 
-def _invalid(path: str, reason: str) -> InvalidInput:
+def _build_error(path: str, reason: str) -> InvalidInput:
     return InvalidInput(f"Invalid message: {path} {reason}", [Issue(path, reason)])
 
 
-def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
+def _convert_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
     """Convert a list of AI SDK core parts; results are put into the parts of their calls."""
     converted_parts: list[dict[str, Any]] = []
     calls: dict[str, dict[str, Any]] = {}
@@ -114,15 +114,15 @@ def _from_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
             result, failed = _read_outcome(part)
             set_result(calls[call_id], result, failed=failed)
             continue
-        converted = _from_core_part(part)
+        converted = _convert_with_metadata(part)
         converted_parts.append(converted)
         if part["type"] == "tool-call":
             calls[converted["toolInvocation"]["toolCallId"]] = converted["toolInvocation"]
     return converted_parts
 
 
-def _from_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    converted = _convert(part)
+def _convert_with_metadata(part: Mapping[str, Any]) -> dict[str, Any]:
+    converted = _convert_core_part(part)
     metadata = part.get("providerOptions", part.get("providerMetadata"))
     if metadata is not None:
         converted.pop("providerOptions", None)
@@ -130,12 +130,12 @@ def _from_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
     return converted
 
 
-def _convert(part: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
     match part["type"]:
         case "image":
-            return _file_part(part, part.get("image"))
+            return _build_file_part(part, part.get("image"))
         case "file":
-            return _file_part(part, part.get("data"))
+            return _build_file_part(part, part.get("data"))
         case "reasoning" if "text" in part:
             detail = {"type": "text"} | {k: part[k] for k in ("text", "signature") if k in part}
             return {"type": "reasoning", "reasoning": part["text"], "details": [detail]}
@@ -153,7 +153,7 @@ def _convert(part: Mapping[str, Any]) -> dict[str, Any]:
     return dict(part)
 
 
-def _file_part(part: Mapping[str, Any], data: Any) -> dict[str, Any]:
+def _build_file_part(part: Mapping[str, Any], data: Any) -> dict[str, Any]:
     """Return a file part; its type is stored as `mimeType`, also if sent as `mediaType`."""
     others = {k: v for k, v in part.items() if k not in ("type", "image", "data", "mediaType")}
     if "mediaType" in part:
@@ -202,7 +202,7 @@ def strip_working_memory(content: Content) -> Content | None:
 
     Texts with a tag are trimmed after its removal. Other texts do not change.
     """
-    parts = [_without_tags(part) for part in content["parts"] if not _updates_memory(part)]
+    parts = [_strip_part(part) for part in content["parts"] if not _is_memory_update(part)]
     stripped = {**content, "parts": parts}
     if isinstance(content.get("content"), str):
         stripped["content"] = _strip_tags(content["content"])
@@ -211,13 +211,13 @@ def strip_working_memory(content: Content) -> Content | None:
     return stripped if parts or stripped.get("content") else None
 
 
-def _updates_memory(part: Mapping[str, Any]) -> bool:
+def _is_memory_update(part: Mapping[str, Any]) -> bool:
     invocation = part.get("toolInvocation")
     name = invocation.get("toolName") if isinstance(invocation, Mapping) else None
     return isinstance(name, str) and name in WORKING_MEMORY_TOOLS
 
 
-def _without_tags(part: Any) -> Any:
+def _strip_part(part: Any) -> Any:
     if part["type"] != "text" or not isinstance(part.get("text"), str):
         return part
     text = _strip_tags(part["text"])

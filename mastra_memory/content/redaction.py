@@ -35,13 +35,14 @@ def keep_text(text: str) -> str:
 
 def get_mask() -> Mask:
     """Return the mask for the patterns in the `REDACT` setting."""
-    return _mask(tuple(conf.app_settings().REDACT))
+    return _build_mask(tuple(conf.app_settings().REDACT))
 
 
 @lru_cache(maxsize=8)
-def _mask(patterns: Sequence[str]) -> Mask:
+def _build_mask(patterns: Sequence[str]) -> Mask:
     compiled = [
-        (_name(entry), re.compile(BUILT_IN_PATTERNS.get(entry, entry))) for entry in patterns
+        (_get_placeholder_name(entry), re.compile(BUILT_IN_PATTERNS.get(entry, entry)))
+        for entry in patterns
     ]
     if not compiled:
         return keep_text
@@ -75,7 +76,7 @@ def _substitute(text: str, name: str, pattern: re.Pattern[str]) -> str:
     """Replace every match by its name, window by window."""
     pieces: list[str] = []
     copied = 0
-    for match in _matches(text, pattern):
+    for match in _find_matches(text, pattern):
         if name == "card" and not _is_card(match[0]):
             continue
         pieces += [text[copied : match.start()], f"[{name}]"]
@@ -83,7 +84,7 @@ def _substitute(text: str, name: str, pattern: re.Pattern[str]) -> str:
     return "".join([*pieces, text[copied:]]) if pieces else text
 
 
-def _matches(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+def _find_matches(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """Yield the matches in order. One that begins in a window may end in the overlap."""
     start = 0
     while start < len(text):
@@ -124,7 +125,7 @@ def find_split_position(text: str, limit: int, apply: Mask) -> int:
     return limit
 
 
-def _name(entry: str) -> str:
+def _get_placeholder_name(entry: str) -> str:
     return entry if entry in BUILT_IN_PATTERNS else "hidden"
 
 
@@ -145,7 +146,7 @@ def mask_json(value: Any, apply: Mask) -> Any:
     if isinstance(value, str):
         return apply(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _masked_number(value, apply)
+        return _mask_number(value, apply)
     if isinstance(value, Mapping):
         return {apply(str(key)): mask_json(part, apply) for key, part in value.items()}
     if isinstance(value, Sequence):
@@ -153,7 +154,7 @@ def mask_json(value: Any, apply: Mask) -> Any:
     return value
 
 
-def _masked_number(value: int | float, apply: Mask) -> int | float | str:
+def _mask_number(value: int | float, apply: Mask) -> int | float | str:
     """Return the number, or its masked text if a pattern recognizes it."""
     whole = isinstance(value, int) or value.is_integer()
     if value in _EPOCH_MILLISECONDS or (not whole and abs(value) < 1e11):

@@ -36,14 +36,14 @@ def get_signal_type(role: str, content: Mapping[str, Any]) -> str:
     """
     metadata = content.get("metadata") or {}
     signal = metadata.get("signal") if role == "signal" else None
-    signal_type = _known_type(signal)
+    signal_type = _read_signal_type(signal)
     if role == "user" and _has_reminder_mark(content, metadata):
         signal_type = "system-reminder"
     if signal_type in REMINDER_TYPES:
         return signal_type
     for part in content["parts"]:
         if part["type"] in ("data-signal", "data-user-message"):
-            return _known_type(part.get("data"))
+            return _read_signal_type(part.get("data"))
     return signal_type
 
 
@@ -53,7 +53,7 @@ def is_transient_signal(role: str, content: Mapping[str, Any]) -> bool:
     return role == "signal" and isinstance(signal, Mapping) and signal.get("transient") is True
 
 
-def _known_type(signal: Any) -> str:
+def _read_signal_type(signal: Any) -> str:
     name = signal.get("type") if isinstance(signal, Mapping) else None
     return name if isinstance(name, str) and name in SIGNAL_TYPES else ""
 

@@ -78,11 +78,11 @@ class HeuristicCounter:
 
     def text(self, text: str) -> int:
         """Return the number of tokens of a text."""
-        return sum(_count(chunk) for chunk in _chunks(text))
+        return sum(_count_chunk(chunk) for chunk in _split_chunks(text))
 
     def message(self, role: str, content: Mapping[str, Any]) -> int:
         """Return the number of tokens of a message with content in format 2."""
-        sums = _PartSums(self.text(role), self)
+        sums = _PartCounter(self.text(role), self)
         parts = content.get("parts")
         if not parts and isinstance(content.get("content"), str):
             parts = [{"type": "text", "text": content["content"]}]
@@ -92,7 +92,7 @@ class HeuristicCounter:
         return math.floor(sums.tokens + overhead + 0.5)
 
 
-def _chunks(text: str) -> Iterator[str]:
+def _split_chunks(text: str) -> Iterator[str]:
     """Split a long text between segments.
 
     All segments of a text of 20 MB at once would take a gigabyte.
@@ -107,18 +107,22 @@ def _chunks(text: str) -> Iterator[str]:
     yield text[start:] if start else text
 
 
-def _count(chunk: str) -> int:
+def _count_chunk(chunk: str) -> int:
     segments = _SPLIT.split(chunk)
     if len(segments) < _MIN_COUNTED_SEGMENTS:
-        return sum(map(_tokens_of, segments))
-    return sum(times * _tokens_of(segment) for segment, times in Counter(segments).items())
+        return sum(map(_get_segment_tokens, segments))
+    return sum(times * _get_segment_tokens(segment) for segment, times in Counter(segments).items())
 
 
-def _tokens_of(segment: str) -> int:
-    return _cached_segment(segment) if len(segment) <= _MAX_CACHED_CHARS else _segment(segment)
+def _get_segment_tokens(segment: str) -> int:
+    return (
+        _estimate_cached_segment(segment)
+        if len(segment) <= _MAX_CACHED_CHARS
+        else _estimate_segment(segment)
+    )
 
 
-def _segment(segment: str) -> int:
+def _estimate_segment(segment: str) -> int:
     if _BLANK.fullmatch(segment):
         return 0
     if _CJK.search(segment):
@@ -141,10 +145,10 @@ def _segment(segment: str) -> int:
     return math.ceil(length / 6)
 
 
-_cached_segment = lru_cache(maxsize=65_536)(_segment)
+_estimate_cached_segment = lru_cache(maxsize=65_536)(_estimate_segment)
 
 
-class _PartSums:
+class _PartCounter:
     """The running sums over the parts of one message."""
 
     def __init__(self, tokens: int, counter: HeuristicCounter) -> None:
@@ -167,7 +171,7 @@ class _PartSums:
             case str() if kind.startswith("data-"):
                 pass
             case _:
-                self.add_text(_json(part))
+                self.add_text(_dump_json(part))
 
     def add_text(self, text: Any) -> None:
         if isinstance(text, str):
@@ -178,7 +182,7 @@ class _PartSums:
             self.add_text(value)
             return
         self.documents += 1
-        self.add_text(_json(value, indent=indent))
+        self.add_text(_dump_json(value, indent=indent))
 
     def add_tool_call(self, call: Mapping[str, Any]) -> None:
         self.add_text(call.get("toolName"))
@@ -213,7 +217,7 @@ class _PartSums:
             self.tokens += otherwise
 
 
-def _json(value: Any, *, indent: bool = False) -> str:
+def _dump_json(value: Any, *, indent: bool = False) -> str:
     compact = orjson.dumps(value, default=str)
     if indent and len(compact) <= _MAX_INDENTED_BYTES:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()
@@ -227,11 +231,13 @@ def _count_file(part: Mapping[str, Any], counter: HeuristicCounter) -> float:
         return estimate
     data = part.get("image") if part.get("type") == "image" else part.get("data")
     mime = str(part.get("mimeType") or "")
-    size = _inline_bytes(data)
+    size = _get_inline_size(data)
     if part.get("type") == "image" or mime.startswith("image/"):
-        return _TOKENS_PER_IMAGE + _TOKENS_PER_TILE * _tiles(size)
+        return _TOKENS_PER_IMAGE + _TOKENS_PER_TILE * _estimate_tiles(size)
     if size is None:
-        return counter.text(_json({key: part[key] for key in part if key != "providerMetadata"}))
+        return counter.text(
+            _dump_json({key: part[key] for key in part if key != "providerMetadata"})
+        )
     return max(size / 4, _MIN_PDF_TOKENS) if mime == "application/pdf" else size / 4
 
 
@@ -245,7 +251,7 @@ def _get_client_estimate(part: Mapping[str, Any]) -> float | None:
     return float(value["tokens"]) if isinstance(value.get("tokens"), int | float) else None
 
 
-def _inline_bytes(data: Any) -> int | None:
+def _get_inline_size(data: Any) -> int | None:
     """Return the size in bytes of a data URI or of plain base64; None for a URL."""
     if not isinstance(data, str) or "://" in data[:16]:
         return None
@@ -253,7 +259,7 @@ def _inline_bytes(data: Any) -> int | None:
     return len(encoded) * 3 // 4 - encoded[-2:].count("=")
 
 
-def _tiles(size: int | None) -> int:
+def _estimate_tiles(size: int | None) -> int:
     """Estimate the number of tiles from the size of the file, as its dimensions are unknown."""
     mebibyte = 1024 * 1024
     if size is None or size <= mebibyte:

@@ -20,18 +20,18 @@ STATE_RANKS = {
     "output-denied": 4,
 }
 FINISHED_RANK = 4
-_KIND = "tool-invocation"
+_PART_TYPE = "tool-invocation"
 
 
 def may_contain_calls(content_json: str) -> bool:
     """Return False if the JSON text certainly has no tool call, without parsing it."""
-    return _KIND in content_json
+    return _PART_TYPE in content_json
 
 
-def iter_invocations(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+def iter_tool_calls(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each tool call of the content with the index of its part."""
     for place, part in enumerate(content.get("parts", ())):
-        found = part.get("toolInvocation") if part.get("type") == _KIND else None
+        found = part.get("toolInvocation") if part.get("type") == _PART_TYPE else None
         if isinstance(found, dict):
             yield place, found
 
@@ -44,21 +44,25 @@ def get_state_rank(invocation: Mapping[str, Any]) -> int:
     return STATE_RANKS.get(str(invocation.get("state")), 0)
 
 
-def get_finished_ids(content: Mapping[str, Any]) -> set[str]:
+def get_finished_call_ids(content: Mapping[str, Any]) -> set[str]:
     """Return the ids of the calls that have an outcome in the content."""
     return {
-        _id(call) for _, call in iter_invocations(content) if get_state_rank(call) >= FINISHED_RANK
+        _get_call_id(call)
+        for _, call in iter_tool_calls(content)
+        if get_state_rank(call) >= FINISHED_RANK
     }
 
 
-def get_open_ids(content: Mapping[str, Any]) -> set[str]:
+def get_pending_call_ids(content: Mapping[str, Any]) -> set[str]:
     """Return the ids of the calls that have no outcome."""
     return {
-        _id(call) for _, call in iter_invocations(content) if get_state_rank(call) < FINISHED_RANK
+        _get_call_id(call)
+        for _, call in iter_tool_calls(content)
+        if get_state_rank(call) < FINISHED_RANK
     }
 
 
-def _id(invocation: Mapping[str, Any]) -> str:
+def _get_call_id(invocation: Mapping[str, Any]) -> str:
     return str(invocation.get("toolCallId"))
 
 
@@ -88,15 +92,15 @@ def _merge_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, An
 
 def merge_stored_calls(old: Content, new: Content) -> Content:
     """Return the new content of a message; its calls keep what only the stored ones have."""
-    stored = {_id(call): old["parts"][index] for index, call in iter_invocations(old)}
+    stored = {_get_call_id(call): old["parts"][index] for index, call in iter_tool_calls(old)}
     parts = list(new["parts"])
-    for index, call in iter_invocations(new):
-        if _id(call) in stored:
-            parts[index] = _merge_parts(stored[_id(call)], parts[index])
+    for index, call in iter_tool_calls(new):
+        if _get_call_id(call) in stored:
+            parts[index] = _merge_parts(stored[_get_call_id(call)], parts[index])
     return {**new, "parts": parts}
 
 
-def fold_tool_calls(contents: Sequence[Content | None]) -> list[Content | None]:
+def merge_tool_results(contents: Sequence[Content | None]) -> list[Content | None]:
     """Return the contents of consecutive messages, with each result in the part of its call.
 
     A result in a later message moves to the first message with its call. A message that contained
@@ -110,14 +114,14 @@ def fold_tool_calls(contents: Sequence[Content | None]) -> list[Content | None]:
     open_at: dict[str, tuple[int, int]] = {}
     for index, content in enumerate(contents):
         taken: set[int] = set()
-        for place, call in iter_invocations(content or {}):
-            if (home := open_at.get(_id(call))) and home[0] != index:
+        for place, call in iter_tool_calls(content or {}):
+            if (home := open_at.get(_get_call_id(call))) and home[0] != index:
                 whole = _merge_into(result, home, (content or {})["parts"][place])
                 taken.add(place)
                 if get_state_rank(whole["toolInvocation"]) >= FINISHED_RANK:
-                    del open_at[_id(call)]
+                    del open_at[_get_call_id(call)]
             elif get_state_rank(call) < FINISHED_RANK:
-                open_at[_id(call)] = (index, place)
+                open_at[_get_call_id(call)] = (index, place)
         if taken:
             result[index] = _remove_parts(content or {}, taken)
     return result
@@ -144,23 +148,23 @@ class MessageRow(Protocol):
 AnyMessageRow = TypeVar("AnyMessageRow", bound=MessageRow)
 
 
-def fold_stored_messages(
+def merge_stored_tool_results(
     messages: Sequence[AnyMessageRow],
     *,
     roles: Collection[str] | None = None,
-    drop_open: bool = False,
+    drop_pending: bool = False,
     answered: Collection[str] = (),
 ) -> list[AnyMessageRow]:
     """Return the messages with each tool result inside the part of its call.
 
-    See `fold_tool_calls`. Messages that hold nothing else are left out; those without tool calls
+    See `merge_tool_results`. Messages that hold nothing else are left out; those without tool calls
     are returned as they are, and their content is not parsed.
 
     Args:
         messages: Messages of one thread, oldest first.
         roles: Fold only the messages of these roles; None means all.
-        drop_open: Leave out calls that have no outcome.
-        answered: Ids of calls that `drop_open` keeps, because a newer message has their outcome.
+        drop_pending: Leave out calls that have no outcome.
+        answered: Ids of calls that `drop_pending` keeps, because a newer message has their outcome.
     """
     contents = [
         message.content
@@ -171,9 +175,11 @@ def fold_stored_messages(
     if not any(contents):
         return list(messages)
     result = []
-    for message, before, after in zip(messages, contents, fold_tool_calls(contents), strict=True):
-        if drop_open and after is not None:
-            after = drop_open_calls(after, answered)
+    for message, before, after in zip(
+        messages, contents, merge_tool_results(contents), strict=True
+    ):
+        if drop_pending and after is not None:
+            after = remove_pending_calls(after, answered)
         if after is before:
             result.append(message)
         elif after is not None:
@@ -200,22 +206,22 @@ def _remove_parts(content: Content, places: Collection[int]) -> Content | None:
     return {**content, "parts": parts} if has_content else None
 
 
-def drop_open_calls(content: Content, answered: Collection[str] = ()) -> Content | None:
+def remove_pending_calls(content: Content, answered: Collection[str] = ()) -> Content | None:
     """Return the content without calls that have no outcome, or None if nothing is left.
 
     Calls with the ids `answered` are kept.
     """
     places = {
         place
-        for place, call in iter_invocations(content)
-        if get_state_rank(call) < FINISHED_RANK and _id(call) not in answered
+        for place, call in iter_tool_calls(content)
+        if get_state_rank(call) < FINISHED_RANK and _get_call_id(call) not in answered
     }
     return _remove_parts(content, places) if places else content
 
 
-def get_lone_result_ids(role: str, content: Mapping[str, Any]) -> set[str]:
+def get_unpaired_result_ids(role: str, content: Mapping[str, Any]) -> set[str]:
     """Return the ids of results whose calls are in earlier messages.
 
     A message of an assistant contains its calls itself; other roles only send results.
     """
-    return set() if role == "assistant" else get_finished_ids(content)
+    return set() if role == "assistant" else get_finished_call_ids(content)

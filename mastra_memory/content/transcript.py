@@ -38,7 +38,9 @@ class TranscriptLine:
 def iter_lines(messages: Iterable[StoredMessage]) -> Iterator[TranscriptLine]:
     """Yield the entries in order. Each call appears once, and so does its last outcome."""
     seen_calls: set[str] = set()
-    entries = [(message, part, time) for message in messages for part, time in _read(message)]
+    entries = [
+        (message, part, time) for message in messages for part, time in _read_message_parts(message)
+    ]
     last = {
         part.id: position
         for position, (_, part, _) in enumerate(entries)
@@ -55,7 +57,7 @@ def iter_lines(messages: Iterable[StoredMessage]) -> Iterator[TranscriptLine]:
             yield TranscriptLine(time, f"{_OUTCOMES[part.state]} {part.name}", part)
 
 
-def _read(message: StoredMessage) -> Iterator[tuple[part_types.Part, datetime]]:
+def _read_message_parts(message: StoredMessage) -> Iterator[tuple[part_types.Part, datetime]]:
     """Yield the parts of a message with their times; some parts have a time of their own."""
     content = message.content
     parts = content.get("parts") or [{"type": "text", "text": content.get("content") or ""}]
@@ -94,18 +96,18 @@ def format_for_title(messages: Iterable[StoredMessage]) -> str:
     lines = [
         f"{line.label}: {prompt_escaping.indent_lines(text)}"
         for line in iter_lines(messages)
-        if (text := _format_short(line).strip())
+        if (text := _format_line_for_title(line).strip())
     ]
     return "\n".join(lines)
 
 
-def _format_short(line: TranscriptLine) -> str:
+def _format_line_for_title(line: TranscriptLine) -> str:
     part = line.part
     match part:
         case part_types.TextPart() | part_types.ReasoningPart():
             return part.text
         case part_types.ToolCall():
-            return _json(_get_value(part, line.is_call))[:MAX_TITLE_VALUE_CHARS]
+            return _dump_json(_get_value(part, line.is_call))[:MAX_TITLE_VALUE_CHARS]
         case part_types.FilePart():
             return f"[{part.name or part.mime_type}] {part.address[:MAX_LINK_CHARS]}"
         case part_types.SourcePart():
@@ -120,7 +122,7 @@ def _get_value(call: part_types.ToolCall, is_call: bool) -> Any:
     return call.result if call.state == part_types.STATE_RESULT else call.error
 
 
-def _json(value: Any, *, indent: bool = False) -> str:
+def _dump_json(value: Any, *, indent: bool = False) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None, default=str).decode()
@@ -140,7 +142,7 @@ def format_for_observer(messages: Iterable[StoredMessage], *, timezone: tzinfo =
     day = clock = ""
     numbers = _AttachmentNumbers()
     for line in iter_lines(messages):
-        text = _format_full(line, numbers)
+        text = _format_line_for_observer(line, numbers)
         if not text.strip():
             continue
         moment = line.time.astimezone(timezone)
@@ -166,7 +168,7 @@ class _AttachmentNumbers:
         return self.counts[kind]
 
 
-def _format_full(line: TranscriptLine, numbers: _AttachmentNumbers) -> str:
+def _format_line_for_observer(line: TranscriptLine, numbers: _AttachmentNumbers) -> str:
     part = line.part
     match part:
         case part_types.TextPart() | part_types.ReasoningPart():
@@ -177,7 +179,7 @@ def _format_full(line: TranscriptLine, numbers: _AttachmentNumbers) -> str:
                 or "(no arguments)"
             )
         case part_types.ToolCall():
-            result = _json(_get_value(part, False), indent=True)
+            result = _dump_json(_get_value(part, False), indent=True)
             return (
                 tokens.truncate_to_tokens(result, MAX_RESULT_TOKENS)
                 if result.strip()

@@ -168,8 +168,8 @@ def merge_tool_calls(
         call_id
         for message in new
         if tool_calls.may_contain_calls(message.content_json)
-        for call_id in tool_calls.get_finished_ids(message.content)
+        for call_id in tool_calls.get_finished_call_ids(message.content)
     }
-    return tool_calls.fold_stored_messages(
-        history, drop_open=options.filter_incomplete_tool_calls, answered=answered
+    return tool_calls.merge_stored_tool_results(
+        history, drop_pending=options.filter_incomplete_tool_calls, answered=answered
     )

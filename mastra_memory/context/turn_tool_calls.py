@@ -27,7 +27,7 @@ def reconcile_tool_calls(thread_id: str, rows: Sequence[MessageRow]) -> list[Mes
     the transaction if any row has a tool call.
     """
     normalized = [_normalize(row) for row in rows]
-    if not any(True for row in normalized for _ in tool_calls.iter_invocations(row["content"])):
+    if not any(True for row in normalized for _ in tool_calls.iter_tool_calls(row["content"])):
         return [row for row in normalized if _has_content(row)]
     locking.lock_threads([thread_id])
     stored = {
@@ -60,7 +60,7 @@ def _has_content(row: MessageRow) -> bool:
 
 def _read_earlier_rows(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
     """Return the messages that may hold the calls of results in `rows`, oldest first."""
-    if not any(tool_calls.get_lone_result_ids(row["role"], row["content"]) for row in rows):
+    if not any(tool_calls.get_unpaired_result_ids(row["role"], row["content"]) for row in rows):
         return []
     newest = recent.list_newest(
         thread_id, MAX_LOOKBACK_MESSAGES, without=[row["id"] for row in rows]
@@ -77,7 +77,7 @@ def _move_results(earlier: Sequence[MessageRow], rows: Sequence[MessageRow]) -> 
     changed: set[int] = set()
     for index in range(len(earlier), len(all_rows)):
         role, content = all_rows[index]["role"], all_rows[index]["content"]
-        if not tool_calls.get_lone_result_ids(role, content):
+        if not tool_calls.get_unpaired_result_ids(role, content):
             continue
         call_index = _find_call(all_rows, index)
         if call_index is None:
@@ -85,7 +85,7 @@ def _move_results(earlier: Sequence[MessageRow], rows: Sequence[MessageRow]) -> 
                 all_rows[index], _add_arguments(all_rows[:index], content)
             )
             continue
-        folded, rest = tool_calls.fold_tool_calls([all_rows[call_index]["content"], content])
+        folded, rest = tool_calls.merge_tool_results([all_rows[call_index]["content"], content])
         all_rows[call_index] = _replace_content(all_rows[call_index], folded)
         rest = rest and _add_arguments(all_rows[:index], rest)
         all_rows[index] = _replace_content(all_rows[index], rest)
@@ -109,14 +109,14 @@ def _find_call(rows: Sequence[MessageRow], index: int) -> int | None:
     Only the nearest row before it counts, and only if it is the assistant's. Rows without content
     are results that were moved before.
     """
-    results = tool_calls.get_lone_result_ids(rows[index]["role"], rows[index]["content"])
+    results = tool_calls.get_unpaired_result_ids(rows[index]["role"], rows[index]["content"])
     for earlier in range(index - 1, -1, -1):
         content = rows[earlier]["content"]
         if content is None:
             continue
         if rows[earlier]["role"] != "assistant":
             return None
-        return earlier if results & tool_calls.get_open_ids(content) else None
+        return earlier if results & tool_calls.get_pending_call_ids(content) else None
     return None
 
 
@@ -134,7 +134,7 @@ def _get_calls_by_id(rows: Sequence[MessageRow]) -> dict[str, dict[str, Any]]:
         str(call.get("toolCallId")): call
         for row in rows
         if row["content"] is not None
-        for _, call in tool_calls.iter_invocations(row["content"])
+        for _, call in tool_calls.iter_tool_calls(row["content"])
     }
 
 

@@ -54,11 +54,11 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return [_clean(item, depth + 1) for item in value]
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return _nearest_double(value)
+        return _convert_large_integer(value)
     return value
 
 
-def _nearest_double(number: int) -> float:
+def _convert_large_integer(number: int) -> float:
     try:
         return float(number)
     except OverflowError:

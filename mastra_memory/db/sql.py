@@ -36,7 +36,7 @@ class TextArray(list[str]):
     """
 
 
-class _TextsDumper(Dumper):
+class _TextArrayDumper(Dumper):
     """Writes the binary format of arrays (`array_recv` in PostgreSQL's arrayfuncs.c)."""
 
     format = Format.BINARY
@@ -58,7 +58,7 @@ class _TextsDumper(Dumper):
         return b"".join(pieces)
 
 
-adapters.register_dumper(TextArray, _TextsDumper)
+adapters.register_dumper(TextArray, _TextArrayDumper)
 
 SqlParams = Sequence[Any]
 SqlRow = tuple[Any, ...]

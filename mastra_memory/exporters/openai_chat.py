@@ -64,8 +64,8 @@ def _group_messages(messages: Iterable[ExportedMessage]) -> Iterator[_MessageGro
         held.append(message)
         if tool_calls.may_contain_calls(message.content_json):
             content = message.content
-            waiting |= tool_calls.get_open_ids(content)
-            waiting -= tool_calls.get_finished_ids(content)
+            waiting |= tool_calls.get_pending_call_ids(content)
+            waiting -= tool_calls.get_finished_call_ids(content)
     if held:
         yield _MessageGroup(held, is_last=True)
 
@@ -77,8 +77,8 @@ def _merge_results(messages: Sequence[ExportedMessage], *, is_last: bool) -> lis
     """
     waiting: set[str] = set()
     if is_last and tool_calls.may_contain_calls(messages[-1].content_json):
-        waiting = tool_calls.get_open_ids(messages[-1].content)
-    return tool_calls.fold_stored_messages(messages, drop_open=True, answered=waiting)
+        waiting = tool_calls.get_pending_call_ids(messages[-1].content)
+    return tool_calls.merge_stored_tool_results(messages, drop_pending=True, answered=waiting)
 
 
 def convert_message(message: ExportedMessage, numbers: Iterator[int]) -> Iterator[ChatMessage]:

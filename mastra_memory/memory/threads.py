@@ -41,7 +41,7 @@ class ThreadMethods(MemoryBase):
             thread_id=thread_id,
             title=title,
             metadata=metadata,
-            share_memory=self._has_resource_working_memory(),
+            save_for_resource_too=self._has_resource_working_memory(),
         )
 
     @retry_conflicts

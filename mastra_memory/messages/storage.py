@@ -55,7 +55,7 @@ def save_messages(
     needs_transaction = bool(embed_for) or routing.get_connection().in_atomic_block
     try:
         with routing.atomic() if needs_transaction else nullcontext():
-            rows = store(messages)
+            rows = execute_store(messages)
             request_vectors([message.id for message in messages], embed_for)
     except DatabaseError as error:
         if not is_incomplete_batch(error):
@@ -83,7 +83,7 @@ def _to_stored_message(message: ValidMessage, created: str, sequence: int) -> St
     )
 
 
-def store(messages: Sequence[ValidMessage]) -> list[sql.SqlRow]:
+def execute_store(messages: Sequence[ValidMessage]) -> list[sql.SqlRow]:
     """Run the statement that stores a batch; return id, time and sequence of each message.
 
     It raises a `DatabaseError` with the SQLSTATE `INCOMPLETE_BATCH` if a message is not stored.

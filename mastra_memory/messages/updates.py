@@ -55,7 +55,7 @@ def _update(
         changed = [
             _apply_change(positions[message.id], message, by_id[message.id]) for message in messages
         ]
-        storage.store(changed)
+        storage.execute_store(changed)
         # The upsert keeps the time of a message, so a new time is set here.
         sql.execute(
             queries.MARK_EDITED,

@@ -27,13 +27,13 @@ class ModelUsageQuerySet(models.QuerySet["ModelUsage"]):
 
         The cost is None if no call has a known price.
         """
-        sums = self.aggregate(**_SUMS)
+        sums = self.aggregate(**_TOTALS)
         return {name: value or 0 for name, value in sums.items()} | {"cost": sums["cost"]}
 
     def per_day(self) -> Any:
         """Return the same sums for each day (UTC) and model, newest day first."""
         days = self.annotate(day=TruncDate("created_at")).values("day", "model")
-        return days.annotate(**_SUMS).order_by("-day", "model")
+        return days.annotate(**_TOTALS).order_by("-day", "model")
 
 
 class ModelUsage(models.Model):
@@ -89,7 +89,7 @@ class ModelUsage(models.Model):
         return f"{self.purpose}: {self.model}"
 
 
-_SUMS: dict[str, Any] = {
+_TOTALS: dict[str, Any] = {
     "calls": models.Count("pk"),
     "input_tokens": models.Sum("input_tokens"),
     "output_tokens": models.Sum("output_tokens"),

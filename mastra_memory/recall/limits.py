@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mastra_memory import conf
-from mastra_memory.options import SemanticRecall
+from mastra_memory.options import SemanticRecallOptions
 from mastra_memory.types import StoredMessage
 
 
@@ -18,7 +18,7 @@ def limit_history(count: int | None) -> int:
     return largest if count is None else min(count, largest)
 
 
-def limit_matches(chosen: SemanticRecall) -> SemanticRecall:
+def limit_matches(chosen: SemanticRecallOptions) -> SemanticRecallOptions:
     """Lower `top_k`, and then the windows, so that a recall reads no more than the limit."""
     largest = conf.app_settings().MAX_RECALLED_MESSAGES
     if chosen.top_k * (1 + chosen.before + chosen.after) <= largest:

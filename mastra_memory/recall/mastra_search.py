@@ -12,7 +12,7 @@ from mastra_memory import threads
 from mastra_memory.content import message_text
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.models import Thread
-from mastra_memory.options import MemoryOptions, SemanticRecall
+from mastra_memory.options import MemoryOptions, SemanticRecallOptions
 from mastra_memory.recall import limits, queries, selection
 from mastra_memory.search.hits import DEFAULT_CONTEXT
 from mastra_memory.types import (
@@ -54,7 +54,7 @@ def search(
     Raises:
         AccessDenied: The thread belongs to another resource.
     """
-    recall_options = options.semantic_recall or SemanticRecall()
+    recall_options = options.semantic_recall or SemanticRecallOptions()
     thread_id = thread_id or _find_last_active_thread(resource_id)
     page = selection.EMPTY_PAGE
     if thread_id is not None:
@@ -77,7 +77,7 @@ def _find_last_active_thread(resource_id: str) -> str | None:
 
 def _recall(
     options: MemoryOptions,
-    recall_options: SemanticRecall,
+    recall_options: SemanticRecallOptions,
     query: str,
     resource_id: str,
     thread_id: str,

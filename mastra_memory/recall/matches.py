@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mastra_memory.exceptions import InvalidInput, Issue
-from mastra_memory.options import MemoryOptions, SemanticRecall
+from mastra_memory.options import MemoryOptions, SemanticRecallOptions
 from mastra_memory.recall import limits, tool_pairs, window
 from mastra_memory.search import engine
 from mastra_memory.search.scope import SearchScope
@@ -32,7 +32,7 @@ def find_matches(
         InvalidInput: The scope is a thread and `thread_id` is None, or likewise for a resource.
         ProviderUnavailable, ProviderRefused, EmbedderMismatch: See `engine.find_matches`.
     """
-    chosen = limits.limit_matches(options.semantic_recall or SemanticRecall())
+    chosen = limits.limit_matches(options.semantic_recall or SemanticRecallOptions())
     request = SearchRequest(
         query=query,
         scope=build_scope(chosen, thread_id=thread_id, resource_id=resource_id),
@@ -57,7 +57,7 @@ def read_windows(
     `message_range` of the options says how many neighbours a match has. Where a window would
     separate a tool call from its result, the other one is added.
     """
-    chosen = limits.limit_matches(options.semantic_recall or SemanticRecall())
+    chosen = limits.limit_matches(options.semantic_recall or SemanticRecallOptions())
     windows = [
         *include,
         *(Include(id=m.id, before=chosen.before, after=chosen.after) for m in matches.scored),
@@ -67,7 +67,7 @@ def read_windows(
 
 
 def build_scope(
-    chosen: SemanticRecall, *, thread_id: str | None, resource_id: str | None
+    chosen: SemanticRecallOptions, *, thread_id: str | None, resource_id: str | None
 ) -> SearchScope:
     """Return where a recall searches. A thread of another resource has no matches.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mastra_memory.content import tokens, tool_calls
 from mastra_memory.db import json_text, sql, times
-from mastra_memory.options import MessageHistory
+from mastra_memory.options import MessageHistoryOptions
 from mastra_memory.recall import limits as read_limits
 from mastra_memory.recall import queries
 from mastra_memory.types import StoredMessage
@@ -80,7 +80,7 @@ def _find_results_without_calls(messages: Iterator[StoredMessage]) -> set[str]:
     missing: set[str] = set()
     for message in messages:
         if tool_calls.may_contain_calls(message.content_json):
-            missing |= tool_calls.get_lone_result_ids(message.role, message.content) - calls
+            missing |= tool_calls.get_unpaired_result_ids(message.role, message.content) - calls
             calls |= _get_call_ids(message)
     return missing
 
@@ -88,7 +88,7 @@ def _find_results_without_calls(messages: Iterator[StoredMessage]) -> set[str]:
 def _get_call_ids(message: StoredMessage) -> set[str]:
     if not tool_calls.may_contain_calls(message.content_json) or message.role != "assistant":
         return set()
-    return {str(call.get("toolCallId")) for _, call in tool_calls.iter_invocations(message.content)}
+    return {str(call.get("toolCallId")) for _, call in tool_calls.iter_tool_calls(message.content)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,12 @@ class TokenLimitCursor:
     """Time of the last message that was left out, `2024-01-01T00:00:00.000Z`."""
     message_ids: tuple[str, ...]
     """Messages of exactly this time that were left out."""
-    limits: MessageHistory
+    limits: MessageHistoryOptions
     """The limits that it was made for. It does not count under other limits."""
 
     @staticmethod
     def read(
-        metadata: Mapping[str, Any] | None, limits: MessageHistory
+        metadata: Mapping[str, Any] | None, limits: MessageHistoryOptions
     ) -> "TokenLimitCursor | None":
         """Return the cursor in a thread's metadata; None without a valid one for these limits."""
         stored: Any = (metadata or {}).get(CURSOR_KEY)
@@ -121,7 +121,7 @@ class TokenLimitCursor:
         return TokenLimitCursor(created, message_ids, limits) if is_current else None
 
     @staticmethod
-    def at(message: StoredMessage, limits: MessageHistory) -> "TokenLimitCursor":
+    def at(message: StoredMessage, limits: MessageHistoryOptions) -> "TokenLimitCursor":
         """Return the cursor that leaves out `message` and all before it."""
         rows = sql.fetch_all(
             """SELECT id FROM mastra_memory_message
@@ -143,7 +143,7 @@ class TokenLimitCursor:
         queries.save_cursor(thread_id, CURSOR_KEY, cursor, limit_values)
 
 
-def _get_limit_values(limits: MessageHistory) -> dict[str, int]:
+def _get_limit_values(limits: MessageHistoryOptions) -> dict[str, int]:
     return {"maxTokens": limits.max_tokens, "atMaxRemoveTokens": limits.at_max_remove_tokens}
 
 
@@ -209,7 +209,7 @@ def _group_tool_pairs(newest_first: Iterator[StoredMessage]) -> Iterator[list[St
         group.append(message)
         if tool_calls.may_contain_calls(message.content_json):
             missing_calls -= _get_call_ids(message)
-            missing_calls |= tool_calls.get_lone_result_ids(message.role, message.content)
+            missing_calls |= tool_calls.get_unpaired_result_ids(message.role, message.content)
         if not missing_calls or len(group) >= MAX_CALL_DISTANCE:
             yield group
             group, missing_calls = [], set()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from mastra_memory import threads
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput, Issue
-from mastra_memory.options import MemoryOptions, SemanticRecall
+from mastra_memory.options import MemoryOptions, SemanticRecallOptions
 from mastra_memory.recall import mastra_search
 from mastra_memory.search import engine, hits
 from mastra_memory.search.scope import SearchScope
@@ -65,7 +65,7 @@ def search(
         raise FeatureDisabled("Semantic recall is not enabled for this agent")
     if thread_id is not None:
         threads.get_thread(thread_id, resource_id=resource_id)
-    recall_options = options.semantic_recall or SemanticRecall()
+    recall_options = options.semantic_recall or SemanticRecallOptions()
     request = SearchRequest(
         query=query,
         scope=SearchScope(resource_id=resource_id, thread_id=thread_id),

@@ -174,7 +174,7 @@ def _write_metadata(
     origin = {"sourceThreadId": source.id, "clonedAt": times.format_time(times.now())}
     if id_map:
         origin["lastMessageId"] = next(reversed(list(id_map)))
-    complete = {**_with_mapped_cursor(inherited, id_map), **(metadata or {}), "clone": origin}
+    complete = {**_map_cursor(inherited, id_map), **(metadata or {}), "clone": origin}
     row = sql.fetch_one(
         f"""UPDATE mastra_memory_thread t SET metadata = %s::jsonb WHERE t.id = %s
         RETURNING {threads.THREAD_COLUMNS}""",
@@ -184,7 +184,7 @@ def _write_metadata(
     return StoredThread(*row)
 
 
-def _with_mapped_cursor(metadata: dict[str, Any], id_map: Mapping[str, str]) -> dict[str, Any]:
+def _map_cursor(metadata: dict[str, Any], id_map: Mapping[str, str]) -> dict[str, Any]:
     """Return the metadata with the cursor of observational memory pointing to the copied message.
 
     The cursor is removed if its message was not copied.

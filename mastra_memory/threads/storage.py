@@ -129,7 +129,7 @@ def create_thread(
     thread_id: str | None = None,
     title: str = "",
     metadata: Mapping[str, Any] | None = None,
-    share_memory: bool = False,
+    save_for_resource_too: bool = False,
 ) -> StoredThread:
     """Create a thread and return it. An existing thread of the resource is returned unchanged.
 
@@ -138,7 +138,7 @@ def create_thread(
         thread_id: Its id; None means a new UUID.
         title: Its title.
         metadata: Its metadata. The key `workingMemory` is stored as the thread's working memory.
-        share_memory: Store that working memory for the resource too.
+        save_for_resource_too: Store that working memory for the resource too.
 
     Raises:
         Conflict: The id belongs to a thread of another resource.
@@ -153,11 +153,17 @@ def create_thread(
                 (id, resource_id, title, title_source, metadata)
             VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT DO NOTHING
             RETURNING {THREAD_COLUMNS}""",
-            [thread_id, resource_id, title, _get_title_source(title), _json_or_none(remaining)],
+            [
+                thread_id,
+                resource_id,
+                title,
+                _get_title_source(title),
+                _dump_optional_json(remaining),
+            ],
         )
         if row and memory is not None:
             working_memory.save_for_thread(thread_id, resource_id, memory, source="api")
-        if row and memory and share_memory:
+        if row and memory and save_for_resource_too:
             working_memory.save_for_resource(resource_id, memory, source="api")
     if row and memory is None:
         return StoredThread(*row)
@@ -184,7 +190,7 @@ def save_thread(
     thread_id, resource_id = check_id(thread_id, "id"), check_id(resource_id, "resourceId")
     title = limits.check_title(title)
     memory, remaining = working_memory.pop_from_metadata(metadata)
-    new = [title, _get_title_source(title), _json_or_none(remaining)]
+    new = [title, _get_title_source(title), _dump_optional_json(remaining)]
     with routing.atomic():
         saved = sql.execute(
             """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata)
@@ -234,7 +240,7 @@ def update_thread(
         changes.append("title = %s, title_source = %s")
         params += [title, title_source if title else ""]
     if remaining is not None:
-        changes.append(f"metadata = {_MERGED if merge else _REPLACED}")
+        changes.append(f"metadata = {_MERGED_METADATA if merge else _REPLACED_METADATA}")
         named = [key for key in RESERVED_METADATA_KEYS if key in (metadata or {})]
         stay = [key for key in RESERVED_METADATA_KEYS if key not in named]
         params += [named if merge else stay, json_text.dumps(remaining)]
@@ -258,8 +264,8 @@ def touch_thread(thread_id: str) -> StoredThread:
 
 # SQL and not the ORM, because jsonb is merged in the database. A reserved key that is named is
 # removed first, also if its new value is stored elsewhere: working memory.
-_MERGED = "(coalesce(metadata, '{}') - %s::text[]) || %s::jsonb"
-_REPLACED = """coalesce((SELECT jsonb_object_agg(key, value) FROM jsonb_each(metadata)
+_MERGED_METADATA = "(coalesce(metadata, '{}') - %s::text[]) || %s::jsonb"
+_REPLACED_METADATA = """coalesce((SELECT jsonb_object_agg(key, value) FROM jsonb_each(metadata)
     WHERE key = ANY(%s)), '{}') || %s::jsonb"""
 
 
@@ -291,5 +297,5 @@ def _get_title_source(title: str) -> str:
     return Thread.TitleSource.MANUAL if title else Thread.TitleSource.NONE
 
 
-def _json_or_none(value: Mapping[str, Any] | None) -> str | None:
+def _dump_optional_json(value: Mapping[str, Any] | None) -> str | None:
     return None if value is None else json_text.dumps(value)

@@ -12,7 +12,7 @@ from mastra_memory.exceptions import InvalidInput, ProviderRefused, ProviderUnav
 from mastra_memory.llm.extractive import build_headline
 from mastra_memory.llm.titles import MAX_LENGTH, clean_title
 from mastra_memory.models import Thread
-from mastra_memory.options import GenerateTitle
+from mastra_memory.options import TitleOptions
 from mastra_memory.threads import queries
 from mastra_memory.types import StoredMessage
 
@@ -41,7 +41,7 @@ class TitleClaim:
 
 
 def request_titles(
-    thread_ids: Iterable[str], wanted: GenerateTitle, *, agent_id: str | None
+    thread_ids: Iterable[str], wanted: TitleOptions, *, agent_id: str | None
 ) -> list[str]:
     """Request titles for the threads that need one, in one statement, and return their ids.
 
@@ -81,16 +81,16 @@ def generate_title(thread_id: str) -> int | None:
     claim = _claim_title(thread_id)
     if claim is None:
         return None
-    messages = _first_messages(thread_id)
+    messages = _read_first_messages(thread_id)
     text = transcript.format_for_title(messages)
     if not text:
         _finish(claim, "", "no text yet", otherwise=Thread.TitleState.NONE)
         return None
     with leases.keep_renewing(lambda: _extend_lease(claim)):
-        title, failure, may_heal = _ask_model(claim, text)
+        title, failure, can_retry = _ask_model(claim, text)
     if title:
         _finish(claim, title, "")
-    elif may_heal and claim.attempt < MAX_TITLE_ATTEMPTS:
+    elif can_retry and claim.attempt < MAX_TITLE_ATTEMPTS:
         return _retry_later(claim, RETRY_DELAYS[claim.attempt - 1], failure)
     else:
         _fall_back(claim, messages, failure)
@@ -129,7 +129,7 @@ def _extend_lease(claim: TitleClaim) -> None:
     )
 
 
-def _first_messages(thread_id: str) -> list[StoredMessage]:
+def _read_first_messages(thread_id: str) -> list[StoredMessage]:
     rows = sql.fetch_all(
         queries.FIRST_MESSAGES,
         [thread_id, MAX_TITLE_MESSAGES],

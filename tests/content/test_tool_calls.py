@@ -44,20 +44,20 @@ def test_joined__nothing_goes_back(state: str) -> None:
 
 
 def test_folded__a_result_moves_to_its_call() -> None:
-    first, second = tool_calls.fold_tool_calls([content(SAID, CALL), content(RESULT)])
+    first, second = tool_calls.merge_tool_results([content(SAID, CALL), content(RESULT)])
     assert second is None
     assert first == content(SAID, part(state="result", result=21))
 
 
 def test_folded__a_message_keeps_what_else_it_says() -> None:
-    _, second = tool_calls.fold_tool_calls([content(CALL), content(RESULT, SAID)])
+    _, second = tool_calls.merge_tool_results([content(CALL), content(RESULT, SAID)])
     assert second == content(SAID)
 
 
 def test_folded__what_libraries_noted_is_kept_from_both() -> None:
     call = {**CALL, "providerMetadata": {"a": {"call": 1}, "b": {"x": 1}}}
     result = {**RESULT, "providerMetadata": {"a": {"return": 2}}}
-    first, _ = tool_calls.fold_tool_calls([content(call), content(result)])
+    first, _ = tool_calls.merge_tool_results([content(call), content(result)])
     assert first is not None
     noted = first["parts"][0]["providerMetadata"]
     assert noted == {"a": {"call": 1, "return": 2}, "b": {"x": 1}}
@@ -65,25 +65,25 @@ def test_folded__what_libraries_noted_is_kept_from_both() -> None:
 
 def test_folded__an_id_that_is_used_again_is_another_call() -> None:
     told = [content(part(state="result", result=1)), content(part(state="result", result=2))]
-    assert tool_calls.fold_tool_calls(told) == told
+    assert tool_calls.merge_tool_results(told) == told
     again = [content(CALL), content(RESULT), content(CALL), content(part(state="result", result=3))]
-    first, second, third, fourth = tool_calls.fold_tool_calls(again)
+    first, second, third, fourth = tool_calls.merge_tool_results(again)
     assert (second, fourth) == (None, None)
     assert first == content(part(state="result", result=21))
     assert third == content(part(state="result", result=3))
 
 
 def test_folded__a_result_without_a_call_stays() -> None:
-    assert tool_calls.fold_tool_calls([content(RESULT), None]) == [content(RESULT), None]
+    assert tool_calls.merge_tool_results([content(RESULT), None]) == [content(RESULT), None]
 
 
 def test_without_open_calls__leaves_out_what_never_ended() -> None:
-    assert tool_calls.drop_open_calls(content(SAID, CALL)) == content(SAID)
-    assert tool_calls.drop_open_calls(content({"type": "step-start"}, CALL)) is None
+    assert tool_calls.remove_pending_calls(content(SAID, CALL)) == content(SAID)
+    assert tool_calls.remove_pending_calls(content({"type": "step-start"}, CALL)) is None
     for state in ("result", "output-error", "output-denied"):
         ended = content(part(state=state))
-        assert tool_calls.drop_open_calls(ended) == ended
-    assert tool_calls.drop_open_calls(content(CALL), {"c1"}) == content(CALL)
+        assert tool_calls.remove_pending_calls(ended) == ended
+    assert tool_calls.remove_pending_calls(content(CALL), {"c1"}) == content(CALL)
 
 
 def test_updated__a_message_sent_again_keeps_its_arguments() -> None:
@@ -97,4 +97,4 @@ def test_updated__a_message_sent_again_keeps_its_arguments() -> None:
     "odd", [{}, {"parts": []}, content({"type": "tool-invocation"}), content(SAID)]
 )
 def test_invocations__odd_content_has_none(odd: Content) -> None:
-    assert list(tool_calls.iter_invocations(odd)) == []
+    assert list(tool_calls.iter_tool_calls(odd)) == []

@@ -7,7 +7,7 @@ import pytest
 
 from mastra_memory import checks
 from mastra_memory.memory import Memory
-from mastra_memory.options import SemanticRecall
+from mastra_memory.options import SemanticRecallOptions
 from mastra_memory.recall import limits, recent
 from tests.support.factories import a_message, make_thread
 
@@ -35,7 +35,7 @@ def thread(db: None, memory_settings: Callable[..., None]) -> None:
 def test_limit_matches__top_k_first_then_windows(
     top_k: int, before: int, after: int, expected: tuple[int, int, int]
 ) -> None:
-    chosen = SemanticRecall(top_k=top_k, before=before, after=after)
+    chosen = SemanticRecallOptions(top_k=top_k, before=before, after=after)
     lowered = limits.limit_matches(chosen)
     assert (lowered.top_k, lowered.before, lowered.after) == expected
 

@@ -105,7 +105,7 @@ class MastraSession(SessionABC):
         if not items:
             self.memory.delete_messages([message.id])
             return
-        contents = tool_calls.fold_tool_calls([row["content"] for row in from_items(items)])
+        contents = tool_calls.merge_tool_results([row["content"] for row in from_items(items)])
         row = {
             "id": message.id,
             "threadId": message.thread_id,

@@ -54,7 +54,7 @@ def _convert_request(role: str, content: Json) -> Json:
     metadata = get_message_metadata(LIBRARY, content) or {}
     fields = dict(metadata.pop("request", {}))
     stored = content["parts"]
-    if role == "tool" or any(True for _ in tool_calls.iter_invocations(content)):
+    if role == "tool" or any(True for _ in tool_calls.iter_tool_calls(content)):
         parts = [_convert_result(part) for part in stored if part.get("type") == "tool-invocation"]
     elif len(stored) == 1 and stored[0].get("type") == f"data-{LIBRARY}":
         parts = [stored[0]["data"]]
