@@ -25,7 +25,7 @@ PROBE_TEXT = "probe"
 
 @checks.register("mastra_memory")
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
-    """Report unknown settings in `MASTRA_MEMORY` and options that are not valid."""
+    """Report unknown settings and invalid options in `MASTRA_MEMORY`."""
     if error := conf.find_config_error():
         return [checks.Error(error, id="mastra_memory.E001")]
     return [
@@ -51,7 +51,7 @@ def check_limits(**_: Any) -> list[checks.CheckMessage]:
     """Report time limits that are not numbers of seconds."""
     if conf.find_config_error():
         return []
-    known = conf.app_settings()
+    app_settings = conf.app_settings()
     names = ("STATEMENT_TIMEOUT_API", "STATEMENT_TIMEOUT_ADMIN", "STATEMENT_TIMEOUT_TASKS")
     return [
         checks.Error(
@@ -59,7 +59,7 @@ def check_limits(**_: Any) -> list[checks.CheckMessage]:
             id="mastra_memory.E012",
         )
         for name in names
-        if not _is_duration(getattr(known, name))
+        if not _is_duration(getattr(app_settings, name))
     ]
 
 
@@ -172,9 +172,9 @@ def check_extension_version(
     if created is None and not may_create:
         return [
             checks.Warning(
-                "The PostgreSQL extension vector is not in this database yet, and this user is "
-                "no superuser, who alone may create it on most servers.",
-                hint="Let one run in this database, before `migrate`: CREATE EXTENSION vector;",
+                "The PostgreSQL extension vector does not exist in this database. On most servers "
+                "only a superuser may create it, and this database user is not a superuser.",
+                hint="Before `migrate`, run this as a superuser: CREATE EXTENSION vector;",
                 id="mastra_memory.W010",
             )
         ]
@@ -201,8 +201,8 @@ def _check_lengths() -> list[checks.CheckMessage]:
         return []
     return [
         checks.Error(
-            f"{model} makes vectors of {made or stored[model][-1]} dimensions, but stored are also "
-            f"vectors of {wrong[0]} dimensions, which are never compared with them.",
+            f"{model} makes vectors of {made or stored[model][-1]} dimensions, but some stored "
+            f"vectors have {wrong[0]} dimensions. A search does not find these.",
             hint="Run `manage.py mastra_embed --again` to embed all messages again.",
             id="mastra_memory.E006",
         )
@@ -215,32 +215,33 @@ def _warn_about_missing_vectors(
     others = ", ".join(f"{name} ({lengths[-1]} dimensions)" for name, lengths in stored.items())
     own = f"{model} ({made} dimensions)" if made else model
     return checks.Warning(
-        f"Recall by meaning uses {own}, of which no vectors are stored yet; there are vectors of "
+        f"Recall by meaning uses {own}, but no vectors of it are stored yet. Stored are vectors of "
         f"{others}.",
-        hint="Run `manage.py mastra_embed` to make them.",
+        hint="Run `manage.py mastra_embed` to create them.",
         id="mastra_memory.W007",
     )
 
 
 def _check_index() -> list[checks.CheckMessage]:
     """Report many stored vectors without an index."""
-    known = conf.app_settings()
-    found: list[checks.CheckMessage] = []
-    for dimensions in stats.list_dimensions().get(known.EMBEDDER, []):
-        index = VectorIndex.for_model(known.EMBEDDER, dimensions)
+    app_settings = conf.app_settings()
+    warnings: list[checks.CheckMessage] = []
+    for dimensions in stats.list_dimensions().get(app_settings.EMBEDDER, []):
+        index = VectorIndex.for_model(app_settings.EMBEDDER, dimensions)
         if index.column_type is None or index.is_ready():
             continue
         counted = sql.fetch_one(
             f"SELECT count(*) FROM (SELECT 1 FROM {TABLE} WHERE {index.condition} LIMIT %s) e",
-            [known.EXACT_SEARCH_LIMIT + 1],
+            [app_settings.EXACT_SEARCH_LIMIT + 1],
         )
-        if counted and counted[0] > known.EXACT_SEARCH_LIMIT:
-            found.append(
+        if counted and counted[0] > app_settings.EXACT_SEARCH_LIMIT:
+            warnings.append(
                 checks.Warning(
-                    f"More than {known.EXACT_SEARCH_LIMIT} vectors of {known.EMBEDDER} are stored "
+                    f"More than {app_settings.EXACT_SEARCH_LIMIT} vectors of "
+                    f"{app_settings.EMBEDDER} are stored "
                     "without an index; searches in large scopes compare them all.",
                     hint="Run `manage.py mastra_embed`.",
                     id="mastra_memory.W008",
                 )
             )
-    return found
+    return warnings

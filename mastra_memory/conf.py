@@ -44,7 +44,7 @@ class AppSettings:
     """What is masked for users without the permission to see it: `email`, `phone`, `card`, and
     regular expressions of your own."""
     CONTENT_SECURITY_POLICY: bool = True
-    """Send a strict Content-Security-Policy with our admin pages; off if you send your own."""
+    """Send a strict Content-Security-Policy with our admin pages. Use False to send your own."""
     MAX_BODY_BYTES: int = 20 * 1024 * 1024
     """The maximum size of a request body, in bytes."""
     MAX_BODY_VALUES: int = 1_000_000
@@ -69,18 +69,18 @@ class AppSettings:
     MAX_PER_PAGE: int = 1000
     """The maximum page size for callers who are limited to a resource."""
     MAX_PAGE_BYTES: int = 32 * 1024 * 1024
-    """The most bytes of message content in one page of messages. A page that would be larger ends
-    early and holds at least one message."""
+    """The maximum size of one page of messages, in bytes of content. A larger page ends early, but
+    has at least one message."""
     MAX_RECALLED_MESSAGES: int = 1000
-    """The maximum number of messages that a recall, context or search reads from a history, and
-    again from matches with their neighbours. Larger options are lowered to it."""
+    """The maximum number of messages that a recall, context or search reads from the history. The
+    same limit applies to matches with their neighbours. Larger options are reduced to it."""
     STATEMENT_TIMEOUT_API: float | None = 5.0
     """Seconds that one SQL statement of an API request may run; then the answer is 503. 0 means no
     limit, None leaves the session's `statement_timeout` as it is."""
     STATEMENT_TIMEOUT_ADMIN: float | None = 15.0
     """The same for the pages of our admin."""
     STATEMENT_TIMEOUT_TASKS: float | None = 60.0
-    """The same for our Celery tasks. Management commands have no limit of ours."""
+    """The same for our Celery tasks. Management commands have no limit."""
     EMBEDDER: str = "local/wordllama"
     """`provider/model` of the embedder, or the dotted path of a class or function of your own."""
     EMBED_ALSO: Sequence[str] = ()
@@ -95,8 +95,8 @@ class AppSettings:
     """`m` and `ef_construction` of the HNSW index (pgvector's defaults are 16 and 64), and
     `maintenance_work_mem` for building it."""
     EXACT_SEARCH_LIMIT: int = 5_000
-    """A search compares all vectors if its scope has at most this many. With more it uses the index
-    if that is faster."""
+    """A search compares all vectors if its scope has at most this many. In larger scopes it uses
+    the index if that is faster."""
     BROKER_TIMEOUT: float = 0.05
     """Seconds that a request may spend on connecting to Celery's broker. If it cannot connect, the
     work stays queued in the database. Raise it if the broker is far away."""
@@ -122,11 +122,11 @@ def find_config_error() -> str:
             f"options of agent {name}": own for name, own in agents.items() if own is not None
         }
     wrong = [name for name, value in dicts.items() if not isinstance(value, Mapping)]
-    return f"MASTRA_MEMORY has no dict as {', '.join(wrong)}" if wrong else ""
+    return f"MASTRA_MEMORY: not a dict: {', '.join(wrong)}" if wrong else ""
 
 
 def get_embedding_models() -> list[str]:
-    """Return the embedders of new messages; the first one is that of recall."""
+    """Return the embedders of new messages. Recall uses the first one."""
     current = app_settings()
     return list(dict.fromkeys([current.EMBEDDER, *current.EMBED_ALSO]))
 
@@ -162,7 +162,7 @@ class _ParsedSettings:
     """The parsed settings of one dict."""
 
     given: Mapping[str, Any]
-    """The dict. It is kept alive, so that no other dict can get its identity."""
+    """The dict. The reference keeps it in memory, so that `is` cannot match a newer dict."""
     settings: AppSettings
     options: dict[str | None, MemoryOptions] = field(default_factory=dict)
     """Options by agent, parsed when they are first needed."""

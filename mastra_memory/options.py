@@ -28,7 +28,8 @@ DEFAULT_TEMPLATE = "\n# User Information\n" + "".join(
 )
 
 MAX_SAFE_INTEGER = 2**53 - 1
-"""JavaScript's largest safe integer, which clients send for "all". Larger numbers become it."""
+"""JavaScript's largest safe integer. Clients send it for "all". Larger numbers are reduced to
+it."""
 
 _UNCHANGED_VALUES = frozenset({"schema", "filter", "template", "instructions"})
 _REMOVED = {
@@ -64,28 +65,28 @@ def merge_options(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[
 
 
 def parse_request_options(
-    given: Mapping[str, Any] | None, own: "MemoryOptions"
+    request_options: Mapping[str, Any] | None, agent_options: "MemoryOptions"
 ) -> dict[str, Any] | None:
     """Return the options of a request in snake_case.
 
     Args:
-        given: The options from the request.
-        own: The options of the agent.
+        request_options: The options from the request.
+        agent_options: The options of the agent.
 
     Raises:
         InvalidInput: A schema of working memory differs from the agent's. Schemas come from the
-            settings only, because validation against a hostile schema can take any amount of time.
+            settings only, because validation against a malicious schema can take unlimited time.
     """
-    if given is None:
+    if request_options is None:
         return None
-    options = snake_keys(given)
+    options = snake_keys(request_options)
     memory = options.get("working_memory")
     if isinstance(memory, dict) and "schema" in memory:
         options["working_memory"] = {k: v for k, v in memory.items() if k != "schema"}
         schema = memory["schema"]
         if (
             _parse_schema(schema) if isinstance(schema, str) else schema
-        ) != own.working_memory.schema:
+        ) != agent_options.working_memory.schema:
             reason = "can only be set in the settings of the server, not in a request"
             raise InvalidInput(
                 f"workingMemory.schema {reason}",
@@ -173,7 +174,7 @@ class MemoryOptions:
     observational_memory: ObservationalMemoryOptions | None = None
     generate_title: TitleOptions | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """The merged options in snake_case, as they were given."""
+    """The merged options in snake_case, before they are checked."""
 
     @staticmethod
     def parse(*layers: Mapping[str, Any]) -> "MemoryOptions":
@@ -182,7 +183,7 @@ class MemoryOptions:
         Names may be in Mastra's camelCase or in snake_case.
 
         Raises:
-            InvalidInput: It names every error.
+            InvalidInput: An option is invalid. The error lists all errors.
         """
         raw: dict[str, Any] = {}
         for layer in layers:
@@ -201,7 +202,7 @@ class MemoryOptions:
 
 
 class _OptionsReader:
-    """Reads merged options and collects all errors, to report them together."""
+    """Read merged options, and collect all errors to report them together."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
@@ -215,8 +216,10 @@ class _OptionsReader:
             last_messages=self.last_messages(),
             last_messages_is_set="last_messages" in self.raw,
             message_history=self.message_history(),
-            read_only=self.one_of("read_only", (False, True)),
-            filter_incomplete_tool_calls=self.one_of("filter_incomplete_tool_calls", (True, False)),
+            read_only=self.read_choice("read_only", (False, True)),
+            filter_incomplete_tool_calls=self.read_choice(
+                "filter_incomplete_tool_calls", (True, False)
+            ),
             semantic_recall=self.semantic_recall(),
             working_memory=self.working_memory(),
             observational_memory=self.observational_memory(),
@@ -239,30 +242,30 @@ class _OptionsReader:
             value = value[key]
         return value
 
-    def feature(self, name: str) -> bool:
+    def is_enabled(self, name: str) -> bool:
         """Return whether a feature is on. Its option is a bool or an object."""
         value = self.get(name, False)
         if isinstance(value, Mapping):
             return value.get("enabled", True) is not False
-        return self.one_of(name, (False, True, None)) is True
+        return self.read_choice(name, (False, True, None)) is True
 
-    def one_of(self, path: str, allowed: tuple[Any, ...]) -> Any:
+    def read_choice(self, path: str, allowed: tuple[Any, ...]) -> Any:
         """Return the value at `path`, or the first of `allowed` if it is absent."""
         value = self.get(path, allowed[0])
-        for choice in allowed:  # 0 == False, but 0 is not a flag.
+        for choice in allowed:  # In Python 0 == False, but 0 is not a valid flag.
             if value == choice and isinstance(value, bool) == isinstance(choice, bool):
                 return value
         self.add_error(path, f"must be one of {', '.join(map(str, allowed))}")
         return allowed[0]
 
-    def whole(self, path: str, default: int, minimum: int = 0) -> int:
+    def read_whole_number(self, path: str, default: int, minimum: int = 0) -> int:
         value = self.get(path, default)
         if isinstance(value, int) and not isinstance(value, bool) and value >= minimum:
             return min(value, MAX_SAFE_INTEGER)
         self.add_error(path, f"must be a whole number of at least {minimum}")
         return default
 
-    def number(self, path: str) -> float | None:
+    def read_number(self, path: str) -> float | None:
         value = self.get(path, None)
         if value is None:
             return None
@@ -271,7 +274,7 @@ class _OptionsReader:
         self.add_error(path, "must be a number")
         return None
 
-    def text(self, path: str) -> str | None:
+    def read_text(self, path: str) -> str | None:
         value = self.get(path, None)
         if value is None or isinstance(value, str):
             return value
@@ -281,51 +284,53 @@ class _OptionsReader:
     def last_messages(self) -> int | Literal[False]:
         if self.raw.get("last_messages") is False:
             return False
-        return self.whole("last_messages", 10)
+        return self.read_whole_number("last_messages", 10)
 
     def message_history(self) -> MessageHistoryOptions | None:
         if self.raw.get("message_history") is None:
             return None
-        limit = self.whole("message_history.max_tokens", 0)
-        removed = self.whole("message_history.at_max_remove_tokens", limit // 4)
+        limit = self.read_whole_number("message_history.max_tokens", 0)
+        removed = self.read_whole_number("message_history.at_max_remove_tokens", limit // 4)
         if removed > limit:
             self.add_error("message_history.at_max_remove_tokens", "must not exceed max_tokens")
         return MessageHistoryOptions(max_tokens=limit, at_max_remove_tokens=removed)
 
     def semantic_recall(self) -> SemanticRecallOptions | None:
-        if not self.feature("semantic_recall"):
+        if not self.is_enabled("semantic_recall"):
             return None
         span = self.get("semantic_recall.message_range", 1)
         if isinstance(span, Mapping):
-            before = self.whole("semantic_recall.message_range.before", 1)
-            after = self.whole("semantic_recall.message_range.after", 1)
+            before = self.read_whole_number("semantic_recall.message_range.before", 1)
+            after = self.read_whole_number("semantic_recall.message_range.after", 1)
         else:
-            before = after = self.whole("semantic_recall.message_range", 1)
+            before = after = self.read_whole_number("semantic_recall.message_range", 1)
         thread_scope = self.get("semantic_recall.scope", None) == "thread"
         return SemanticRecallOptions(
-            top_k=self.whole("semantic_recall.top_k", 4),
+            top_k=self.read_whole_number("semantic_recall.top_k", 4),
             before=before,
             after=after,
             scope="thread" if thread_scope else "resource",
-            threshold=self.number("semantic_recall.threshold"),
+            threshold=self.read_number("semantic_recall.threshold"),
             filter=self.get("semantic_recall.filter", None),
-            mode=self.one_of("semantic_recall.mode", ("vector", "hybrid")),
+            mode=self.read_choice("semantic_recall.mode", ("vector", "hybrid")),
         )
 
     def working_memory(self) -> WorkingMemoryOptions:
         if self.get("working_memory.version", None) == "vnext":
             if self.get("working_memory.use_state_signals", False):
-                self.add_error("working_memory.use_state_signals", "does not go with version vnext")
+                self.add_error(
+                    "working_memory.use_state_signals", "cannot be used with version vnext"
+                )
         return WorkingMemoryOptions(
             enabled=self.get("working_memory.enabled", False) is True,
-            scope=self.one_of("working_memory.scope", ("resource", "thread")),
-            template=self.text("working_memory.template") or DEFAULT_TEMPLATE,
-            schema=self.schema("working_memory.schema"),
-            agent_managed=self.one_of("working_memory.agent_managed", (True, False)),
-            version=self.one_of("working_memory.version", ("stable", "vnext")),
+            scope=self.read_choice("working_memory.scope", ("resource", "thread")),
+            template=self.read_text("working_memory.template") or DEFAULT_TEMPLATE,
+            schema=self.read_schema("working_memory.schema"),
+            agent_managed=self.read_choice("working_memory.agent_managed", (True, False)),
+            version=self.read_choice("working_memory.version", ("stable", "vnext")),
         )
 
-    def schema(self, path: str) -> Mapping[str, Any] | None:
+    def read_schema(self, path: str) -> Mapping[str, Any] | None:
         """Return a JSON schema from an object, its text, or a pydantic model.
 
         A text that is not JSON counts as an empty schema, as in Mastra.
@@ -341,23 +346,25 @@ class _OptionsReader:
         return None
 
     def observational_memory(self) -> ObservationalMemoryOptions | None:
-        if not self.feature("observational_memory"):
+        if not self.is_enabled("observational_memory"):
             return None
         om = "observational_memory"
-        model = self.text(f"{om}.model")
+        model = self.read_text(f"{om}.model")
         return ObservationalMemoryOptions(
-            scope=self.one_of(f"{om}.scope", ("thread", "resource")),
-            message_tokens=self.whole(f"{om}.observation.message_tokens", 30_000, 1),
-            observation_tokens=self.whole(f"{om}.reflection.observation_tokens", 40_000, 1),
-            observation_model=self.text(f"{om}.observation.model") or model,
-            reflection_model=self.text(f"{om}.reflection.model") or model,
+            scope=self.read_choice(f"{om}.scope", ("thread", "resource")),
+            message_tokens=self.read_whole_number(f"{om}.observation.message_tokens", 30_000, 1),
+            observation_tokens=self.read_whole_number(
+                f"{om}.reflection.observation_tokens", 40_000, 1
+            ),
+            observation_model=self.read_text(f"{om}.observation.model") or model,
+            reflection_model=self.read_text(f"{om}.reflection.model") or model,
         )
 
     def generate_title(self) -> TitleOptions | None:
-        if not self.feature("generate_title"):
+        if not self.is_enabled("generate_title"):
             return None
         return TitleOptions(
-            model=self.text("generate_title.model"),
-            instructions=self.text("generate_title.instructions"),
-            min_messages=self.whole("generate_title.min_messages", 1, 1),
+            model=self.read_text("generate_title.model"),
+            instructions=self.read_text("generate_title.instructions"),
+            min_messages=self.read_whole_number("generate_title.min_messages", 1, 1),
         )

@@ -1,8 +1,7 @@
 """Celery tasks, and `enqueue` to run them after commit.
 
-The database rows say which work is pending; a task is only a hint to do it now. So a task takes
-ids, calls one function, and may run twice or get lost: `catch_up`, or `manage.py mastra_catch_up`,
-finds its work in the rows.
+Pending work is stored in database rows. A task only starts it earlier, so a task may run twice or
+get lost: `catch_up` and `manage.py mastra_catch_up` find pending work in the rows.
 """
 
 import logging
@@ -26,7 +25,7 @@ from mastra_memory.threads import titles
 logger = logging.getLogger(__name__)
 
 BROKER_BACKOFF_SECONDS = 30.0
-"""How long nothing is sent after the broker failed, so that it does not slow down every save."""
+"""Seconds to wait after a failure of the broker, so that it does not slow down every save."""
 COALESCE_SECONDS = 0.1
 """Delay of each task. Equal tasks that are enqueued meanwhile are not sent again."""
 
@@ -86,7 +85,7 @@ def generate_title(thread_id: str) -> None:
 @shared_task
 @_limit_task_statements
 def resume() -> None:
-    """Enqueue the work that is due now, above all that of workers that were killed.
+    """Enqueue work that is due now, such as the work of workers that were killed.
 
     Without such work it costs three short queries. Run it every few seconds: the interval and
     `leases.LEASE_SECONDS` add up to the time after which another worker takes over.
@@ -124,7 +123,7 @@ def make_export(job_id: int) -> None:
 def enqueue(task: Task[..., Any], *args: Any, after: float = COALESCE_SECONDS) -> None:
     """Send a task to the broker after the current transaction commits.
 
-    A broker that cannot be reached is logged and is no error for the caller.
+    If the broker cannot be reached, log a warning. The caller gets no exception.
 
     Args:
         task: The task to run.
@@ -155,7 +154,7 @@ def _send(task: Task[..., Any], args: tuple[Any, ...], after: float) -> None:
         _broker_retry_at = time.monotonic() + BROKER_BACKOFF_SECONDS
         logger.warning(
             "The broker cannot be reached (%s). Work stays in the rows until `mastra_catch_up`"
-            " or the next task finds it; no attempt for %d s.",
+            " or the next task finds it. Tasks are not sent for %d s.",
             error,
             BROKER_BACKOFF_SECONDS,
         )
@@ -179,8 +178,8 @@ def _get_producers(app: Celery) -> pools.ProducerPool:
 def _is_already_scheduled(work: tuple[str, tuple[Any, ...]], now: float) -> bool:
     """Return whether the same task was sent and has not started yet; if not, remember it as sent.
 
-    Half of `COALESCE_SECONDS` is a safe estimate for "not started": the task surely starts later,
-    and then it finds the rows of this call, too.
+    A task starts at least `COALESCE_SECONDS` after it was sent. Within half of that time it has not
+    started, so it will also find the rows of this call.
     """
     if now < _scheduled_until.get(work, 0.0):
         return True

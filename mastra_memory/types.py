@@ -1,4 +1,4 @@
-"""The values that `Memory` returns and accepts. JSON is parsed when it is needed."""
+"""Types of the values that `Memory` accepts and returns. JSON is parsed on access."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class StoredMessage(NamedTuple):
     content_json: str
     """The content as JSON text, which is passed on to clients unparsed."""
     created: str
-    """Its time, in the format of the API: `2024-01-01T00:00:00.000Z`."""
+    """The time of the message, in the format of the API: `2024-01-01T00:00:00.000Z`."""
     sequence: int
     """Orders messages with the same time, in the order of saving."""
     signal: str = ""
@@ -90,7 +90,8 @@ class MessagePage:
 
     messages: Sequence[StoredMessage]
     total: int
-    """How many messages of the thread match the filter, with hidden and without added ones."""
+    """The number of messages of the thread that match the filter. It includes hidden messages, but
+    not those that `include` or semantic recall added."""
     page: int
     per_page: int | bool
     has_more: bool
@@ -114,7 +115,7 @@ class CloneResult(Generic[ClonedMessage]):
     message_id_map: dict[str, str]
     """Id in the source to id in the clone, in the order of the conversation."""
     messages: list[ClonedMessage] = field(default_factory=list)
-    """The copied messages, or what `shape` made of each."""
+    """The copied messages, or the values that `shape` returned for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +147,14 @@ class SearchHit:
     text: str
     created_at: datetime
     thread_title: str
-    """The thread's id where it has no title."""
+    """The title of the thread, or its id if it has no title."""
     context: SearchContext | None = None
-    """None: not read (Mastra leaves it out for what lies outside its history)."""
+    """None if they were not read. Like Mastra's, a search without a `search_type` reads them only
+    for messages in its history."""
     score: float | None = None
-    """Only when a kind of search was asked for: better is higher, a similarity is 0 to 1."""
+    """The higher, the better; a similarity is 0 to 1. None if the search had no `search_type`."""
     snippet: str | None = None
-    """Escaped HTML with `<mark>` around found words; only when a kind of search was asked for."""
+    """Escaped HTML with `<mark>` around found words. None if the search had no `search_type`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +162,7 @@ class SearchResult:
     """What a search found."""
 
     results: Sequence[SearchHit]
-    """Best first when a kind of search was asked for, else newest first."""
+    """Best first, or newest first if the search had no `search_type`."""
     query: str
     search_scope: str
     """`thread` or `resource`."""
@@ -228,9 +230,9 @@ class MessageSelection:
     """The messages to clone: of those that meet all conditions, the newest `limit`."""
 
     limit: int | None = None
-    """None, 0 and less mean no limit."""
+    """None, 0 or a negative number means no limit."""
     start: datetime | None = None
     end: datetime | None = None
-    """Both inclusive."""
+    """`start` and `end` are inclusive."""
     message_ids: Sequence[str] = ()
     """Empty means any; ids of other threads are ignored."""

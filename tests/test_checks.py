@@ -47,9 +47,9 @@ def test_check_settings__unknown_names(memory_settings: Callable[..., None]) -> 
         (None, "E001) MASTRA_MEMORY must be a dict, not NoneType"),
         (["OPTIONS"], "E001) MASTRA_MEMORY must be a dict, not list"),
         ({"NOPE": 1, 2: 3}, "E001) MASTRA_MEMORY has unknown settings: 2, NOPE"),
-        ({"AGENTS": None}, "E001) MASTRA_MEMORY has no dict as AGENTS"),
-        ({"OPTIONS": None}, "E001) MASTRA_MEMORY has no dict as OPTIONS"),
-        ({"AGENTS": {"a": "x"}}, "E001) MASTRA_MEMORY has no dict as options of agent a"),
+        ({"AGENTS": None}, "E001) MASTRA_MEMORY: not a dict: AGENTS"),
+        ({"OPTIONS": None}, "E001) MASTRA_MEMORY: not a dict: OPTIONS"),
+        ({"AGENTS": {"a": "x"}}, "E001) MASTRA_MEMORY: not a dict: options of agent a"),
     ],
 )
 @pytest.mark.django_db

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-# Quantifiers cannot backtrack into each other, so matching takes linear time.
+# No two quantifiers can match the same characters, so matching takes linear time.
 _HEADER = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w=.+-]+)*?)(;base64)?,", re.ASCII)
 _BASE64_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*")
 
@@ -27,7 +27,7 @@ class DataUri:
 
 
 def parse_data_uri(text: str) -> DataUri | None:
-    """Return the data URI that the text is, or None if it is something else, like a URL."""
+    """Parse a data URI. Return None if the text is something else, such as a URL."""
     header = _HEADER.match(text)
     if header is None:
         return None

@@ -29,7 +29,7 @@ def check_parts(content: Mapping[str, Any]) -> None:
     """Check the number of parts of a message and the length of their tool call ids.
 
     Raises:
-        InvalidInput: It names the part.
+        InvalidInput: A part is invalid. The error names it.
     """
     parts = content["parts"]
     check_count(parts, conf.app_settings().MAX_PARTS, "content.parts")

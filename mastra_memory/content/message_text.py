@@ -1,4 +1,4 @@
-"""The text of a message: what a person reads of its content, without tool calls and files."""
+"""Get and replace the text of a message. Tool calls and files are not part of it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 def list_texts(content: Any) -> list[str]:
     """Return the texts of all text parts that are not blank.
 
-    A message without any has at most one text, its `content`. Older clients send only that.
+    If there is none, the only text is that of `content`, which is all that older clients send.
     """
     if not isinstance(content, Mapping):
         return []

@@ -1,4 +1,4 @@
-"""Parse the forms of message content that clients send into the stored form, Mastra's format 2.
+"""Convert message content to Mastra's format 2, in which it is stored.
 
 Format 2 is an object with a list of `parts`, and optionally a `content` text and `metadata`.
 """
@@ -63,9 +63,9 @@ def content_from_parts(parts: list[dict[str, Any]], metadata: Mapping[str, Any])
 
 
 def content_from_storage(text: str) -> tuple[Content, bool]:
-    """Return content from a column of Mastra's own tables, and whether its form is known.
+    """Return content from a column of Mastra's tables, and whether its format is known.
 
-    Known forms are format 2, an older list of parts, and plain text. Any other value is kept as
+    Known formats are format 2, an older list of parts, and plain text. Any other value is kept as
     `metadata.importRaw` of an empty message.
     """
     try:
@@ -105,7 +105,7 @@ def _build_error(path: str, reason: str) -> InvalidInput:
 
 
 def _convert_core_parts(parts: list[Any]) -> list[dict[str, Any]]:
-    """Convert a list of AI SDK core parts; results are put into the parts of their calls."""
+    """Convert a list of AI SDK core parts, and store each result in the part of its call."""
     converted_parts: list[dict[str, Any]] = []
     calls: dict[str, dict[str, Any]] = {}
     for part in _check_parts(parts, "content"):
@@ -154,7 +154,7 @@ def _convert_core_part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _build_file_part(part: Mapping[str, Any], data: Any) -> dict[str, Any]:
-    """Return a file part; its type is stored as `mimeType`, also if sent as `mediaType`."""
+    """Return a file part. `mediaType` is stored as `mimeType`."""
     others = {k: v for k, v in part.items() if k not in ("type", "image", "data", "mediaType")}
     if "mediaType" in part:
         others.setdefault("mimeType", part["mediaType"])
@@ -179,7 +179,7 @@ def build_call_part(call_id: Any, name: Any, args: Any) -> dict[str, Any]:
 
 
 def build_result_part(call_id: Any, name: Any, result: Any) -> dict[str, Any]:
-    """Return a tool-invocation part for a result of an unknown call."""
+    """Return a tool-invocation part for a result whose call is not known."""
     part = build_call_part(call_id, name, {})
     set_result(part["toolInvocation"], result)
     return part
@@ -193,7 +193,10 @@ def set_result(invocation: dict[str, Any], result: Any, *, failed: bool = False)
 
 
 def may_contain_working_memory(content_json: str) -> bool:
-    """Return False if the JSON text certainly has nothing for `strip_working_memory` to remove."""
+    """Return False if `strip_working_memory` would not change the content.
+
+    This searches the JSON text without parsing it, so True may be wrong.
+    """
     return "<working_memory>" in content_json or "WorkingMemory" in content_json
 
 

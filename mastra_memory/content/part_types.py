@@ -1,6 +1,7 @@
 """Read message content as typed parts, to show or export it.
 
-Nothing here raises: content comes from many clients, and a reader must see the rest of it.
+No function here raises an exception for an invalid part, so that the other parts can still be
+shown.
 """
 
 import re
@@ -43,7 +44,7 @@ class ToolCall:
     seconds: float | None
     """Duration of the call, if the parts have times."""
     id: str = ""
-    """Joins a call to a result that is stored in another part."""
+    """The id that a call shares with a result in another part."""
 
     @property
     def failed(self) -> bool:

@@ -23,7 +23,8 @@ MAX_MATCH_CHARS = 1_000
 """The length of the longest value that is masked as a whole: windows overlap by this much."""
 
 _EPOCH_MILLISECONDS = range(10**12, 2 * 10**12)
-"""Times from 2001 to 2033. One in ten passes Luhn's check, but no card number starts like this."""
+"""Times from 2001 to 2033. One in ten of these numbers passes Luhn's check, but no card number
+starts with these digits."""
 
 Mask = Callable[[str], str]
 
@@ -59,15 +60,15 @@ def mask_beginning(text: str, apply: Mask, limit: int, *, is_cut: bool = False) 
     """Return at most `limit` characters of the masked text.
 
     A value that crosses the limit is masked as a whole, because the text is masked before it is
-    cut. Only the part that can be shown is masked, however long the text is. Pass `is_cut` if
-    `text` is itself only the beginning of a longer one.
+    cut. Only the beginning of a long text is masked. Pass `is_cut=True` if
+    `text` is the beginning of a longer text.
     """
     if apply is keep_text:
         return text[:limit]
     longest = limit + 2 * MAX_MATCH_CHARS
     masked = apply(text[:longest])
     if is_cut or len(text) > longest:
-        # The end may hold the beginning of a value that no pattern recognizes by it.
+        # A value at the end may be incomplete, and then no pattern recognizes it.
         masked = masked[: max(0, len(masked) - MAX_MATCH_CHARS)]
     return masked[:limit]
 
@@ -111,9 +112,9 @@ MAX_SPLIT_ATTEMPTS = 200
 def find_split_position(text: str, limit: int, apply: Mask) -> int:
     """Return a position up to `limit` that does not lie within something that is masked.
 
-    A text cut in the middle of an e-mail address would show a half that no pattern matches.
-    Masks show only their results, so a position is right if both sides masked apart are what
-    the two give masked together. Gives up, and returns `limit`, after `MAX_SPLIT_ATTEMPTS`.
+    If an e-mail address were cut in two, no pattern would match the halves.
+    A position is correct if masking both sides separately gives the same text as masking them
+    together. If none of `MAX_SPLIT_ATTEMPTS` positions is correct, return `limit`.
     """
     if len(text) <= limit or apply is keep_text:
         return min(len(text), limit)

@@ -48,7 +48,7 @@ def get_signal_type(role: str, content: Mapping[str, Any]) -> str:
 
 
 def is_transient_signal(role: str, content: Mapping[str, Any]) -> bool:
-    """Return whether a message is a signal with the mark that it must not be stored."""
+    """Return whether a message is a transient signal, which must not be stored."""
     signal = (content.get("metadata") or {}).get("signal")
     return role == "signal" and isinstance(signal, Mapping) and signal.get("transient") is True
 

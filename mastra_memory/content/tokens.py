@@ -1,7 +1,7 @@
 """Estimate the number of tokens of texts and messages.
 
-The estimate is that of Mastra, so that memory is observed and trimmed at the same message as there.
-Mastra in turn uses the rules of the npm package `tokenx`: characters per token by script, measured
+The estimate is equal to Mastra's, so that observation and trimming start at the same messages.
+Mastra uses the rules of the npm package `tokenx`: characters per token by script, measured
 against OpenAI's tokenizers. The setting `TOKEN_COUNTER` can name an exact counter instead.
 """
 
@@ -37,9 +37,9 @@ _DENSITIES = (
 )
 _CHUNK_CHARS = 65_536
 _MAX_CACHED_CHARS = 64
-"""Longer segments are not cached: a cache of 65,536 long ones could fill the memory."""
+"""Longer segments are not cached, because 65,536 of them could take too much memory."""
 _MIN_COUNTED_SEGMENTS = 1_000
-"""From this number on it is faster to estimate each different segment only once."""
+"""With at least this many segments, it is faster to estimate each different segment only once."""
 _MAX_INDENTED_BYTES = 100_000
 """Larger JSON is counted without indentation, which can multiply the length of deep values."""
 TOKENS_PER_LIST = 24
@@ -74,7 +74,10 @@ def get_token_counter() -> TokenCounter:
 
 
 class HeuristicCounter:
-    """Mastra's estimate, to the token. Tool calls with little JSON can have zero tokens or less."""
+    """Count tokens exactly as Mastra estimates them.
+
+    The estimate for a tool call with little JSON can be zero or negative.
+    """
 
     def text(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -95,7 +98,7 @@ class HeuristicCounter:
 def _split_chunks(text: str) -> Iterator[str]:
     """Split a long text between segments.
 
-    All segments of a text of 20 MB at once would take a gigabyte.
+    Splitting a text of 20 MB into segments at once would take a gigabyte of memory.
     """
     start = 0
     while len(text) - start > _CHUNK_CHARS:
@@ -127,7 +130,7 @@ def _estimate_segment(segment: str) -> int:
         return 0
     if _CJK.search(segment):
         return len(segment)
-    # In UTF-16 code units, as JavaScript counts.
+    # The length in UTF-16 code units, as in JavaScript.
     length = (
         len(segment)
         if segment.isascii()
@@ -149,7 +152,7 @@ _estimate_cached_segment = lru_cache(maxsize=65_536)(_estimate_segment)
 
 
 class _PartCounter:
-    """The running sums over the parts of one message."""
+    """Add up the tokens of the parts of one message."""
 
     def __init__(self, tokens: int, counter: HeuristicCounter) -> None:
         self.tokens: float = tokens
@@ -210,11 +213,11 @@ class _PartCounter:
         else:
             self.add_value(value, indent=True)
 
-    def add_reason(self, text: Any, otherwise: int) -> None:
+    def add_reason(self, text: Any, default_tokens: int) -> None:
         if isinstance(text, str) and text.strip():
             self.add_text(text)
         else:
-            self.tokens += otherwise
+            self.tokens += default_tokens
 
 
 def _dump_json(value: Any, *, indent: bool = False) -> str:
@@ -268,7 +271,7 @@ def _estimate_tiles(size: int | None) -> int:
 
 
 def truncate_to_tokens(text: str, limit: int) -> str:
-    """Return the text, cut to about `limit` tokens with a mark that says so."""
+    """Return the text, cut to about `limit` tokens. A cut text ends with `… [truncated]`."""
     counter = get_token_counter()
     if counter.text(text) <= limit:
         return text

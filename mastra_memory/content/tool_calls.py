@@ -1,4 +1,6 @@
-"""Put tool results into their calls, and leave out calls without an outcome.
+"""Merge tool results into their calls, and remove calls without an outcome.
+
+An outcome is a result, an error or a denial.
 
 Mastra stores a call and its result in one part. Clients also send the result in a later message,
 or the same call again in a later state.
@@ -24,7 +26,10 @@ _PART_TYPE = "tool-invocation"
 
 
 def may_contain_calls(content_json: str) -> bool:
-    """Return False if the JSON text certainly has no tool call, without parsing it."""
+    """Return False if the content has no tool call.
+
+    This searches the JSON text without parsing it, so True may be wrong.
+    """
     return _PART_TYPE in content_json
 
 
@@ -37,10 +42,7 @@ def iter_tool_calls(content: Mapping[str, Any]) -> Iterator[tuple[int, dict[str,
 
 
 def get_state_rank(invocation: Mapping[str, Any]) -> int:
-    """Return how far a call has advanced.
-
-    From `FINISHED_RANK` on it has a result, an error or a denial.
-    """
+    """Return the rank of the state of a call. A call with `FINISHED_RANK` has an outcome."""
     return STATE_RANKS.get(str(invocation.get("state")), 0)
 
 
@@ -91,7 +93,7 @@ def _merge_parts(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, An
 
 
 def merge_stored_calls(old: Content, new: Content) -> Content:
-    """Return the new content of a message; its calls keep what only the stored ones have."""
+    """Return the new content of a message, with its tool calls merged into the stored ones."""
     stored = {_get_call_id(call): old["parts"][index] for index, call in iter_tool_calls(old)}
     parts = list(new["parts"])
     for index, call in iter_tool_calls(new):
@@ -101,7 +103,7 @@ def merge_stored_calls(old: Content, new: Content) -> Content:
 
 
 def merge_tool_results(contents: Sequence[Content | None]) -> list[Content | None]:
-    """Return the contents of consecutive messages, with each result in the part of its call.
+    """Return the contents of consecutive messages, with each tool result in the part of its call.
 
     A result in a later message moves to the first message with its call. A message that contained
     nothing else becomes None. Calls with an outcome do not change, because some providers use an
@@ -111,19 +113,19 @@ def merge_tool_results(contents: Sequence[Content | None]) -> list[Content | Non
         contents: The contents of messages of one thread, oldest first. None is skipped.
     """
     result = list(contents)
-    open_at: dict[str, tuple[int, int]] = {}
+    pending: dict[str, tuple[int, int]] = {}
     for index, content in enumerate(contents):
-        taken: set[int] = set()
+        moved: set[int] = set()
         for place, call in iter_tool_calls(content or {}):
-            if (home := open_at.get(_get_call_id(call))) and home[0] != index:
-                whole = _merge_into(result, home, (content or {})["parts"][place])
-                taken.add(place)
-                if get_state_rank(whole["toolInvocation"]) >= FINISHED_RANK:
-                    del open_at[_get_call_id(call)]
+            if (target := pending.get(_get_call_id(call))) and target[0] != index:
+                merged = _merge_into(result, target, (content or {})["parts"][place])
+                moved.add(place)
+                if get_state_rank(merged["toolInvocation"]) >= FINISHED_RANK:
+                    del pending[_get_call_id(call)]
             elif get_state_rank(call) < FINISHED_RANK:
-                open_at[_get_call_id(call)] = (index, place)
-        if taken:
-            result[index] = _remove_parts(content or {}, taken)
+                pending[_get_call_id(call)] = (index, place)
+        if moved:
+            result[index] = _remove_parts(content or {}, moved)
     return result
 
 
@@ -157,14 +159,15 @@ def merge_stored_tool_results(
 ) -> list[AnyMessageRow]:
     """Return the messages with each tool result inside the part of its call.
 
-    See `merge_tool_results`. Messages that hold nothing else are left out; those without tool calls
-    are returned as they are, and their content is not parsed.
+    See `merge_tool_results`. Messages that contain only moved results are left out. Messages
+    without tool calls are returned unchanged, and their content is not parsed.
 
     Args:
         messages: Messages of one thread, oldest first.
-        roles: Fold only the messages of these roles; None means all.
+        roles: Merge only in messages of these roles; None means all.
         drop_pending: Leave out calls that have no outcome.
-        answered: Ids of calls that `drop_pending` keeps, because a newer message has their outcome.
+        answered: Ids of calls to keep with `drop_pending`, because a newer message has their
+            outcome.
     """
     contents = [
         message.content
@@ -188,16 +191,16 @@ def merge_stored_tool_results(
 
 
 def _merge_into(
-    contents: list[Content | None], home: tuple[int, int], part: Mapping[str, Any]
+    contents: list[Content | None], target: tuple[int, int], part: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Merge a part into the one at `home`, an index of a message and of a part, and return it."""
-    index, place = home
-    target = contents[index]
-    assert target is not None
-    parts = list(target["parts"])
-    parts[place] = _merge_parts(parts[place], part)
-    contents[index] = {**target, "parts": parts}
-    return parts[place]
+    """Merge a part into the part at `target` (index of the message, index of the part)."""
+    message_index, part_index = target
+    content = contents[message_index]
+    assert content is not None
+    parts = list(content["parts"])
+    parts[part_index] = _merge_parts(parts[part_index], part)
+    contents[message_index] = {**content, "parts": parts}
+    return parts[part_index]
 
 
 def _remove_parts(content: Content, places: Collection[int]) -> Content | None:
@@ -220,8 +223,8 @@ def remove_pending_calls(content: Content, answered: Collection[str] = ()) -> Co
 
 
 def get_unpaired_result_ids(role: str, content: Mapping[str, Any]) -> set[str]:
-    """Return the ids of results whose calls are in earlier messages.
+    """Return the ids of the tool results in a message that does not contain their calls.
 
-    A message of an assistant contains its calls itself; other roles only send results.
+    Messages of the assistant contain their calls. Messages of other roles contain only results.
     """
     return set() if role == "assistant" else get_finished_call_ids(content)

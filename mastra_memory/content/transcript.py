@@ -32,11 +32,15 @@ class TranscriptLine:
     """`User`, `Assistant`, `Tool Call <name>`, `Reasoning`, `File`, …"""
     part: part_types.Part
     is_call: bool = False
-    """A tool call has a line for the call, where this is True, and one for the outcome."""
+    """A tool call has two lines: one for the call, where this is True, and one for its outcome."""
 
 
 def iter_lines(messages: Iterable[StoredMessage]) -> Iterator[TranscriptLine]:
-    """Yield the entries in order. Each call appears once, and so does its last outcome."""
+    """Yield the entries in order.
+
+    A tool call has one entry for the call and one for its last outcome, even if it is in several
+    messages.
+    """
     seen_calls: set[str] = set()
     entries = [
         (message, part, time) for message in messages for part, time in _read_message_parts(message)
@@ -58,7 +62,10 @@ def iter_lines(messages: Iterable[StoredMessage]) -> Iterator[TranscriptLine]:
 
 
 def _read_message_parts(message: StoredMessage) -> Iterator[tuple[part_types.Part, datetime]]:
-    """Yield the parts of a message with their times; some parts have a time of their own."""
+    """Yield the parts of a message with their times.
+
+    A part without a time gets the time of the message.
+    """
     content = message.content
     parts = content.get("parts") or [{"type": "text", "text": content.get("content") or ""}]
     for index, stored_part in enumerate(parts):
@@ -158,7 +165,7 @@ def format_for_observer(messages: Iterable[StoredMessage], *, timezone: tzinfo =
 
 
 class _AttachmentNumbers:
-    """Numbers the attachments of a transcript, by type."""
+    """Number the attachments of a transcript, separately for each type."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -194,7 +201,7 @@ def _format_line_for_observer(line: TranscriptLine, numbers: _AttachmentNumbers)
 
 
 def format_outline(value: Any, depth: int = 0) -> str:
-    """Return a JSON value on one line, without the outer braces; long and deep values are cut."""
+    """Return a JSON value on one line, without the outer braces. Long and deep values are cut."""
     if isinstance(value, Mapping):
         if depth >= MAX_OUTLINE_DEPTH:
             return "{…}"

@@ -1,6 +1,6 @@
 """Read and write JSON and text in a form that the database can store and every client can read.
 
-PostgreSQL stores neither NUL nor lone surrogates. Wherever text enters, U+FFFD takes their place.
+PostgreSQL cannot store NUL and lone surrogates. They are replaced by U+FFFD in all input.
 """
 
 import json
@@ -19,7 +19,7 @@ MAX_DEPTH = 250
 _WRITABLE_DEPTH = 254
 """The nesting that orjson can write; `dumps` refuses more, so nothing deeper is ever stored."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,:]', re.DOTALL)
-"""A string as a whole, or a byte that stands before a value or a name."""
+"""A complete string, or a byte that comes before a value or a name."""
 
 _REPLACEMENT = "\ufffd"
 _UNSTORABLE = {0: _REPLACEMENT} | dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT)
@@ -68,14 +68,15 @@ def _convert_large_integer(number: int) -> float:
 
 
 def loads(data: bytes | str, *, max_values: int | None = None) -> Any:
-    """Parse a JSON document and clean it; the only function of this package that parses JSON.
+    """Parse a JSON document and clean it. Use this function for all JSON in `mastra_memory`.
 
     `max_values` limits the names and values in the document; it is checked before parsing, because
     a few bytes of JSON can become a hundred times as many bytes of Python objects. Integers beyond
     64 bits become the nearest double, as they do in JavaScript.
 
-    Raises `InvalidInput`, and nothing else, for text that is not JSON, is nested more than
-    `MAX_DEPTH` levels deep, or holds more than `max_values` names and values.
+    Raises:
+        InvalidInput: The text is not JSON, is nested more than `MAX_DEPTH` levels deep, or has more
+            than `max_values` names and values.
     """
     if isinstance(data, str):
         data = clean_text(data).encode()
@@ -93,9 +94,9 @@ def loads(data: bytes | str, *, max_values: int | None = None) -> Any:
 def has_more_values(data: bytes, limit: int) -> bool:
     """Return whether a JSON document holds more than `limit` names and values.
 
-    Each of them follows a comma, a colon or an opening bracket. Counting those bytes takes a few
-    milliseconds a megabyte and settles nearly every document; only where text might be full of
-    commas are strings skipped, and then counting stops at the limit.
+    Each name or value follows a comma, a colon or an opening bracket. Counting these bytes takes a
+    few milliseconds per megabyte, and is enough for most documents. Only if the count reaches the
+    limit, count again without the bytes inside strings.
     """
     if sum(map(data.count, (b",", b":", b"[", b"{"))) < limit:
         return False
@@ -107,7 +108,7 @@ def has_more_values(data: bytes, limit: int) -> bool:
             values += 1
         if values >= limit:
             return True
-        if strings > values + 1:  # two strings in a row: the parser refuses that at once
+        if strings > values + 1:  # Two strings without a comma: the parser refuses this.
             return False
     return False
 
@@ -118,7 +119,7 @@ _QUOTE = ord('"')
 def _is_too_deep(data: bytes, value: Any) -> bool:
     """Return whether orjson cannot write the value again.
 
-    Counting brackets first spares most documents the attempt.
+    Most documents have few brackets and need no attempt.
     """
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
@@ -174,7 +175,7 @@ def merge_objects(
 
     Args:
         base: The object to start from. It is not changed.
-        override: The values that win.
+        override: The values that replace those of `base`.
         delete_nulls: Remove keys that are null in `override` (RFC 7396) instead of storing null.
         atomic_keys: Keys whose objects replace the old ones as a whole, at every level.
     """

@@ -1,4 +1,4 @@
-"""Leases on work: how long a worker holds a claim, and how it keeps the claim while it works.
+"""Leases: limit how long a worker's claim is valid, and renew it while the worker runs.
 
 A claim is a token in the row of the work, with a time after which another worker may take over. A
 killed worker cannot release its claim, so the lease is short, and a thread extends it for as long

@@ -1,4 +1,4 @@
-"""The order in which locks are taken, and the retry of what PostgreSQL rolls back nevertheless.
+"""Lock rows in a fixed order, and retry transactions that PostgreSQL rolls back.
 
 Two transactions that take the same locks in different orders end in a deadlock. Every writer of
 this app therefore takes its locks in this order, and within one step in ascending order of ids
@@ -16,8 +16,8 @@ this app therefore takes its locks in this order, and within one step in ascendi
 5. Embedding requests, then vectors. What follows a message by trigger or by a cascading delete is
    locked here.
 
-Workers come from the other end, from requests or from messages. They never wait for a row: they
-lock with `SKIP LOCKED` and leave rows that another transaction writes for later.
+Workers lock in another order, because they start with requests or messages. They never wait for a
+row: they use `SKIP LOCKED`, and process locked rows later.
 
 Importers lock the threads that exist first, in the same order, and then insert what is missing.
 

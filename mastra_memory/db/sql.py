@@ -1,4 +1,4 @@
-"""Run SQL statements, where the ORM would be slower or cannot express them."""
+"""Run SQL statements that are slower with the ORM or that it cannot express."""
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ class TextArray(list[str]):
 
 
 class _TextArrayDumper(Dumper):
-    """Writes the binary format of arrays (`array_recv` in PostgreSQL's arrayfuncs.c)."""
+    """Write the binary format of arrays (`array_recv` in PostgreSQL's arrayfuncs.c)."""
 
     format = Format.BINARY
     oid = postgres.types["text"].array_oid
@@ -70,7 +70,8 @@ MAX_PAGE = 2**53 - 1
 def get_limit_offset(page: int, per_page: int | Literal[False]) -> tuple[int | None, int]:
     """Return LIMIT and OFFSET of a page. `per_page=False` means all rows.
 
-    Raises `InvalidInput` for a page that cannot be.
+    Raises:
+        InvalidInput: `page` or `per_page` is not a whole number of at least 0, or is too large.
     """
     for name, value in (("page", page), ("perPage", 0 if per_page is False else per_page)):
         whole = isinstance(value, int) and not isinstance(value, bool)
@@ -155,7 +156,7 @@ class Where:
 def stream(
     statement: str, params: SqlParams = (), *, batch: int = 500
 ) -> Iterator[Iterable[SqlRow]]:
-    """Read rows through a server-side cursor in batches, so that they never all are in memory.
+    """Read rows through a server-side cursor in batches, so that memory holds only one batch.
 
     Args:
         statement: The SQL to run.

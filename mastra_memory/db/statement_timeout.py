@@ -1,7 +1,7 @@
 """Limit how long the statements of a request or a task may run.
 
-The connection belongs to the host project, so a limit holds for a block of code and PostgreSQL's
-`statement_timeout` is then set back to what it was.
+The connection belongs to the host project. A limit therefore applies to one block of code, and the
+old value of PostgreSQL's `statement_timeout` is restored after the block.
 """
 
 from collections.abc import Iterator

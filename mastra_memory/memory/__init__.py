@@ -24,10 +24,10 @@ class Memory(
 ):
     """The memory of one agent.
 
-    An instance holds nothing but the agent's options, so creating one is cheap. Methods have the
-    names of Mastra's memory, in snake_case. Most of them have an async twin with the prefix `a`,
+    An instance contains only the agent's options, so creating one is cheap. Methods have the
+    names of Mastra's memory, in snake_case. Most of them have an async version with the prefix `a`,
     such as `arecall`.
 
-    `Memory` does not authenticate. Code that serves requests of users passes the `resource_id` of
-    the user, and gets `AccessDenied` for threads of other resources.
+    `Memory` does not check permissions. Pass the `resource_id` of the user when you serve a
+    request: threads of other resources then raise `AccessDenied`.
     """

@@ -1,4 +1,4 @@
-"""What all methods of `Memory` share: the agent, its options and the async twins."""
+"""The base class of `Memory`: the agent, its options, and helpers for async methods."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
@@ -23,7 +23,7 @@ OptionOverrides = Mapping[str, object]
 def make_async(
     method: Callable[Concatenate[M, P], R],
 ) -> Callable[Concatenate[M, P], Coroutine[Any, Any, R]]:
-    """Return the async twin of a method: same arguments, same result.
+    """Return an async version of a method, with the same arguments and result.
 
     The method runs in the thread that Django keeps for synchronous code, so that it shares the
     database connection and the transaction of other synchronous code.
@@ -51,7 +51,7 @@ class MemoryBase:
         Raises:
             AgentNotFound: `AGENTS` has no such key.
             MemoryNotConfigured: The agent has no memory.
-            InvalidInput: An option is unknown or has an invalid value.
+            InvalidInput: An option has an invalid value. Unknown options are ignored.
         """
         self.agent_id = agent_id
         self.options: MemoryOptions = conf.get_agent_options(agent_id).merged(options)

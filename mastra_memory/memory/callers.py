@@ -1,4 +1,4 @@
-"""The caller of a request, and which resources the caller may reach.
+"""The caller of a request, and the resources that the caller may access.
 
 The HTTP API and the MCP server answer on behalf of users. Both resolve the user to a `Caller` with
 the setting `RESOURCE_FOR_REQUEST`, so that a user has the same rights through either.
@@ -36,21 +36,21 @@ class Caller:
         """Return True if the caller may reach one resource only."""
         return self.resource_id is not None
 
-    def owner(self, named: str | None) -> str | None:
+    def owner(self, requested_id: str | None) -> str | None:
         """Return the resource that must own the requested data.
 
-        This is the caller's own resource, or `named` for an unscoped caller. None means that any
-        resource may own it.
+        This is the caller's own resource, or `requested_id` for an unscoped caller. None means that
+        any resource may own it.
         """
-        return self.resource_id if self.resource_id is not None else (named or None)
+        return self.resource_id if self.resource_id is not None else (requested_id or None)
 
-    def check_owner(self, thread: StoredThread, named: str | None = None) -> StoredThread:
-        """Return the thread if the caller may reach it and `named` owns it.
+    def check_owner(self, thread: StoredThread, requested_id: str | None = None) -> StoredThread:
+        """Return the thread if the caller may access it and it belongs to `requested_id`.
 
         Raises:
             AccessDenied: The thread belongs to another resource.
         """
-        owner = self.owner(named)
+        owner = self.owner(requested_id)
         if owner is not None and thread.resource_id != owner:
             raise AccessDenied
         return thread

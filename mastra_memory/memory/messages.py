@@ -68,19 +68,20 @@ class MessageMethods(MessageSaving):
         Args:
             thread_id: The thread.
             thread_ids: Used if `thread_id` is None. Unknown threads are ignored.
-            resource_id: The owner of the thread. Of several threads, those of other resources are
+            resource_id: The owner of the thread. With `thread_ids`, threads of other resources are
                 ignored.
             page: The number of the page, from 0.
             per_page: Messages on a page; False for all messages on one page.
             direction: The order of pages and messages; None for oldest first.
-            newest_page: Without `direction`, count pages from the end of the thread.
+            newest_page: Without `direction`, count pages from the newest message.
             message_filter: Only messages that match.
             include: Messages to add, with their neighbours. For one thread only.
             include_system_reminders: Keep system reminders if `hide_signals` is None. For one
                 thread only.
-            hide_signals: None hides system reminders, False nothing, True every signal, a list
-                the signals named. For one thread only.
-            include_total: False saves counting; `total` is then a lower bound. For one thread only.
+            hide_signals: Which signals to hide. None: system reminders. False: none. True: all.
+                A list: signals of these types. For one thread only.
+            include_total: False skips counting: `total` is then a lower bound. For one thread
+                only.
 
         Raises:
             ThreadNotFound: The thread does not exist.

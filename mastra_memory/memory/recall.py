@@ -31,7 +31,7 @@ class RecallMethods(MemoryBase):
     ) -> MessagePage:
         """Return the messages that the agent should read before its next turn, oldest first.
 
-        These are the last messages of the thread, as many as the agent's options say. If semantic
+        These are the last messages of the thread, limited by the agent's options. If semantic
         recall is on, the matches of `vector_search_string` are added with their neighbours. In
         resource scope matches come from all threads of the resource, and the thread need not
         exist yet.
@@ -40,16 +40,16 @@ class RecallMethods(MemoryBase):
             thread_id: The thread.
             resource_id: The owner of the thread.
             page: The number of the page, from 0.
-            per_page: Messages of the history; False for all; None as the options say.
+            per_page: Messages of the history; False for all; None for the value of the options.
             direction: Whether pages count from the oldest (`ASC`) or the newest message. The
                 result is sorted oldest first in any case.
             vector_search_string: The text to find matches for.
             message_filter: Only history messages that match.
             include: Messages to add, with their neighbours.
             include_system_reminders: Keep system reminders if `hide_signals` is None.
-            hide_signals: None hides system reminders, False nothing, True every signal, a list
-                the signals named.
-            include_total: False saves counting; `total` is then a lower bound.
+            hide_signals: Which signals to hide. None: system reminders. False: none. True: all.
+                A list: signals of these types.
+            include_total: False skips counting: `total` is then a lower bound.
             options: Options for this call.
 
         Raises:

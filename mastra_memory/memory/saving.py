@@ -14,7 +14,7 @@ from mastra_memory.types import SavedMessages, StoredMessage
 
 
 class MessageSaving(MemoryBase):
-    """The one way in which methods of `Memory` store messages."""
+    """Save messages for all methods of `Memory` that store them."""
 
     @retry_conflicts
     def _save(self, batch: Sequence[Mapping[str, object]], *, strip: bool) -> SavedMessages:
@@ -25,8 +25,8 @@ class MessageSaving(MemoryBase):
         drafts = validation.validate_messages(batch, strip=strip)
         generates_titles = self.options.generate_title is not None and not self.options.read_only
         models = self._embedders if strip else ()
-        # A batch is stored in one transaction anyway. Another one around it is only needed to
-        # request titles together with the messages, and would cost two statements otherwise.
+        # `save_messages` needs no transaction around it, which would cost two more statements.
+        # Only requests for titles must be committed together with the messages.
         with routing.atomic() if generates_titles else nullcontext():
             stored = messages.save_messages(drafts, embed_for=models)
             if generates_titles:

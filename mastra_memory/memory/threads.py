@@ -29,7 +29,7 @@ class ThreadMethods(MemoryBase):
         Args:
             resource_id: The owner of the thread.
             thread_id: The id of the thread; None for a new UUID.
-            title: An empty title may be generated later, if the agent's options say so.
+            title: The title. If it is empty and `generateTitle` is on, a title is generated later.
             metadata: JSON data. The text under `workingMemory` is stored as working memory.
 
         Raises:

@@ -48,7 +48,7 @@ class TurnMethods(MessageSaving):
         Args:
             thread_id: The thread, which need not exist yet.
             resource_id: The owner of the thread.
-            new_messages: Messages that are not stored yet. Plain texts are the user's.
+            new_messages: Messages that are not stored yet. A plain string is a message of the user.
             options: Options for this call.
 
         Raises:
@@ -95,9 +95,10 @@ class TurnMethods(MessageSaving):
             thread_id: The thread. It is created if it is missing.
             messages: The user's messages, or results of tools.
             resource_id: The owner of the thread; `thread_id` for a new thread by default.
-            answer: A function that calls the model, or its messages; None to save only the
-                user's. Plain texts are the assistant's.
-            turn_id: Names the turn if messages have no ids of their own.
+            answer: A function that calls the model and returns its messages, or the messages
+                themselves. None saves only the user's messages. A plain string is a message
+                of the assistant.
+            turn_id: Identifies the turn if its messages have no ids.
             options: Options for the context.
 
         Returns:
@@ -157,8 +158,8 @@ class TurnMethods(MessageSaving):
         rows = turns.build_rows(messages, thread_id=thread_id, resource_id=owner, key=turn_id)
         answer_key = turns.make_answer_key([row["id"] for row in rows], turn_id)
         answer = turns.find_answer(thread_id, answer_key)
-        # The context is built before the messages are stored: they are its new messages, and
-        # must not be in its history too.
+        # Build the context before the new messages are stored. Otherwise they would be in its
+        # history too.
         built = self._build_context(thread_id, resource_id, rows, options)
         stored = self._save_rows(thread_id, rows, durable=durable)
         return Turn(built, stored, answer, repeated=bool(answer), answer_key=answer_key)
@@ -205,7 +206,7 @@ class TurnMethods(MessageSaving):
             max_input_tokens: Read only as many of the newest messages as fit, by an estimate.
             model: `provider/model`; None for the model of the settings.
             instructions: Text to add to the instructions of the summary.
-            extract: The form in which to extract data from the conversation. This is a second
+            extract: The schema of the data to extract from the conversation. This needs a second
                 call of the model.
 
         Returns:
@@ -243,12 +244,12 @@ class TurnMethods(MessageSaving):
         """Summarize these messages with a text model. Nothing is read or stored.
 
         Args:
-            messages: The conversation. Plain texts are the user's.
+            messages: The conversation. A plain string is a message of the user.
             thread_id: The thread to record the usage for.
             resource_id: The resource to record the usage for.
             model: `provider/model`; None for the model of the settings.
             instructions: Text to add to the instructions of the summary.
-            extract: The form in which to extract data from the conversation. This is a second
+            extract: The schema of the data to extract from the conversation. This needs a second
                 call of the model.
 
         Returns:

@@ -69,8 +69,8 @@ class WorkingMemoryMethods(MemoryBase):
         Raises:
             FeatureDisabled: Working memory is off.
             ThreadNotFound: In thread scope, the thread does not exist.
-            InvalidInput: There is no resource, the text does not match the schema, or the empty
-                template would replace a filled one.
+            InvalidInput: There is no resource, the text does not match the schema, or the
+                unfilled template would replace a text with content.
         """
         merged = self._get_working_memory_options(options)
         with routing.atomic():  # Locks the thread, so that it cannot be deleted meanwhile.
@@ -166,7 +166,7 @@ class WorkingMemoryMethods(MemoryBase):
         page: int = 0,
         per_page: int = 20,
     ) -> RevisionPage:
-        """Return one page of the texts that the working memory has had, newest first.
+        """Return one page of the current and earlier texts, newest first.
 
         Args:
             thread_id: The thread. In resource scope its resource is used.

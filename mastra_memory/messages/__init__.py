@@ -1,7 +1,7 @@
 """Validate and store messages.
 
-A batch takes one way: `validate_messages` checks it, `save_messages` stores it. `Memory` then
-queues what follows.
+`validate_messages` checks a batch, and `save_messages` stores it. `Memory` then queues the work
+that follows, such as embedding.
 """
 
 from mastra_memory.messages.queries import MESSAGE_COLUMNS

@@ -9,12 +9,12 @@ MESSAGE_COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.conten
 clients unparsed."""
 
 # SQL and not the ORM, because one statement has to lock, check and upsert a batch of any size.
-# `locked` locks the threads in the order of their ids (see db.locking), those too that replaced
-# messages are moved from. A message that was moved to another thread after `locked` looked it up
+# `locked` locks the threads in the order of their ids (see db.locking), including the old threads
+# of messages that are moved. A message that was moved to another thread after `locked` looked it up
 # does not match the WHERE of the upsert and is not stored. The last SELECT then calls
 # mastra_memory_refuse(), which raises an error, so that a part of a batch is never stored.
 # Sequences are drawn in the order of the batch, but rows are inserted in the order of their ids:
-# two transactions that insert the same new ids wait for each other too.
+# two transactions that insert the same new ids in different orders would cause a deadlock.
 STORE_MESSAGES = f"""WITH locked AS MATERIALIZED (
     SELECT id FROM mastra_memory_thread
     WHERE id = ANY (ARRAY(SELECT unnest(%b::text[]) UNION

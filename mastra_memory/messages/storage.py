@@ -33,9 +33,9 @@ def save_messages(
 ) -> list[StoredMessage]:
     """Insert or replace the messages, all or none, in one statement.
 
-    The threads are locked first, those too that replaced messages are moved from, so that no other
-    save gets between the messages of a batch. A replaced message keeps its `created_at` and its
-    position in the conversation.
+    The threads are locked first, so that no other save can insert messages between those of the
+    batch. A replaced message may move to another thread: then its old thread is locked too. A
+    replaced message keeps its `created_at` and its position in the conversation.
 
     Args:
         messages: What `validation.validate_messages` returned.
@@ -119,7 +119,7 @@ def _explain_incomplete_batch(messages: Sequence[ValidMessage]) -> MastraMemoryE
                 f"messages.{message.position}: id {message.id} belongs to a message of another"
                 " resource"
             )
-    # The cause is gone: the other transaction has ended meanwhile.
+    # No message is refused now. Another transaction changed the rows and has ended meanwhile.
     return ConcurrentUpdate()
 
 
@@ -132,7 +132,7 @@ def _get_owners(model: type[Thread] | type[Message], ids: Sequence[str]) -> dict
 def request_vectors(message_ids: Sequence[str], models: Sequence[str]) -> None:
     """Request vectors of these models for messages that have none.
 
-    A message with a changed text has none either: a trigger has deleted them.
+    If the text of a message has changed, a trigger has deleted its vectors.
     """
     if models:
         sql.execute(queries.REQUEST_VECTORS, [list(models), list(message_ids)])
@@ -163,7 +163,7 @@ def parse_message_ids(items: Sequence[str | Mapping[str, Any]]) -> list[str]:
     """Return the ids from a list of ids, or of objects with an `id`.
 
     Raises:
-        InvalidInput: It is not such a list, or longer than `MAX_IDS`.
+        InvalidInput: The value is not such a list, or it has more than `MAX_IDS` items.
     """
     if isinstance(items, str) or not isinstance(items, Sequence):
         raise InvalidInput("expected a list of message ids", [Issue("messageIds", "not a list")])

@@ -26,7 +26,7 @@ def update_messages(
         embed_for: Models for which vectors of changed texts are requested.
 
     Raises:
-        InvalidInput: It names the index of the change.
+        InvalidInput: A change is invalid. The error names its index.
         ConcurrentUpdate: Messages were moved or deleted meanwhile. Nothing is changed.
     """
     limits.check_count(changes, conf.app_settings().MAX_MESSAGES_PER_SAVE, "messages")

@@ -1,8 +1,14 @@
 """Check messages and bring them into the form in which they are stored.
 
-A batch passes these steps once, in this order: its owners are checked; the content of each message
-is parsed into format 2 (`content.normalization`); its size is checked; traces of working memory are
-removed; what the database searches and sorts by is computed. Nothing is written here.
+`validate_messages` runs these steps for a batch:
+
+1. Check that each message names its thread and the owner of the thread.
+2. Convert the content of each message to format 2 (`content.normalization`).
+3. Check its size.
+4. Remove working-memory tags and tool calls.
+5. Compute the columns that are used for searching and sorting.
+
+Nothing is written to the database.
 """
 
 import uuid
@@ -50,7 +56,7 @@ def validate_messages(messages: Sequence[Any], *, strip: bool = True) -> list[Va
         strip: Remove tags and tool calls of working memory from the content first.
 
     Raises:
-        InvalidInput: It names the index and the field of the first error.
+        InvalidInput: A message is invalid. The error names its index and field.
     """
     limits.check_count(messages, conf.app_settings().MAX_MESSAGES_PER_SAVE, "messages")
     _check_owners(messages)
@@ -98,7 +104,7 @@ def validate_message(
     """Check one message and return it, or None if it is not stored.
 
     Raises:
-        InvalidInput: It names the field.
+        InvalidInput: A field is invalid. The error names it.
     """
     role = message.get("role")
     if role == "system":
@@ -144,7 +150,7 @@ def _read_content(
 def _read_type(message: Mapping[str, Any]) -> str:
     """Return the type of the message.
 
-    Mastra keeps another type than `v2` only if the content was sent in the stored form.
+    Like Mastra, keep a type other than `v2` only if `content` is an object.
     """
     message_type = message.get("type") or "v2"
     if message_type == "v2":

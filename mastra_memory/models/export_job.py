@@ -37,7 +37,8 @@ class ExportJob(models.Model):
     done = models.PositiveIntegerField(_("threads done"), default=0)
     error = models.TextField(_("error"), blank=True)
     content = models.BinaryField(null=True)
-    """The gzipped file. In the database it needs no disk that web and worker processes share."""
+    """The gzipped file. It is stored in the database, because web and worker processes may not
+    share a disk."""
     created_at = models.DateTimeField(_("created"), db_default=Now())
     finished_at = models.DateTimeField(_("finished"), null=True)
 

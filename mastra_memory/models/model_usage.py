@@ -39,8 +39,8 @@ class ModelUsageQuerySet(models.QuerySet["ModelUsage"]):
 class ModelUsage(models.Model):
     """One call to a model.
 
-    When its thread is deleted, thread and resource become null. The numbers stay, because the
-    money was spent, but they no longer identify a person.
+    When its thread is deleted, thread and resource become null. Tokens and cost are kept for the
+    totals, but no longer identify a person.
     """
 
     class Purpose(models.TextChoices):

@@ -131,7 +131,7 @@ def _is_held(until: datetime | None) -> bool:
 
 
 class ObservationChunk(models.Model):
-    """A buffered observation, prepared early and not visible until its activation."""
+    """An observation that was prepared in advance. It is not used until it is activated."""
 
     id = IdField(_("id"), primary_key=True)
     record = models.ForeignKey(

@@ -52,7 +52,7 @@ class Review(models.Model):
         verbose_name=_("assignee"),
     )
     version = models.PositiveIntegerField(default=1, editable=False)
-    """Counts the changes, so that a form that shows an older version is refused."""
+    """The number of changes. A form with an older version is refused."""
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -106,7 +106,8 @@ class ReviewNote(models.Model):
         verbose_name=_("thread"),
     )
     message_id = IdField(_("message"), null=True, blank=True)
-    """The message that the note is about. Not a foreign key: the note outlives the message."""
+    """The message that the note is about. Not a foreign key: the note is kept when the message is
+    deleted."""
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,

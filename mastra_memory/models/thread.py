@@ -31,7 +31,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
 class Thread(models.Model):
     """A conversation.
 
-    It belongs to a resource, usually a user of the host project, with everything that refers to it.
+    A thread and its messages belong to a resource, usually a user of the host project.
     """
 
     class TitleSource(models.TextChoices):
@@ -79,7 +79,7 @@ class Thread(models.Model):
     title_error = models.TextField(blank=True, db_default="", editable=False)
     """Why the last attempt failed."""
     clone_source_id = IdField(_("cloned from"), null=True, blank=True, editable=False)
-    """Not a foreign key: the clone still names its source when that is deleted."""
+    """Not a foreign key: the id is kept when the source is deleted."""
     created_at = InstantField(_("created"), db_default=Now(), editable=False)
     updated_at = InstantField(_("last activity"), db_default=Now(), editable=False)
 

@@ -37,7 +37,8 @@ def clone_thread(
 ) -> CloneResult:
     """Copy a thread with its messages, working memory and observations, in one transaction.
 
-    Messages get new ids and keep content, order and times. Saves into the source wait meanwhile.
+    Messages get new ids and keep content, order and times. While a thread is copied, saves to it
+    wait.
 
     Args:
         source_id: The thread to copy.
@@ -47,7 +48,7 @@ def clone_thread(
         metadata: Overrides keys of the source's metadata.
         selection: Which messages are copied; None means all.
         memory: The options of working memory; None copies none.
-        with_messages: Return the copies. Only then their content passes through Python.
+        with_messages: Also read the copied messages and return them.
         shape: Converts each copy as it is read, so that large clones are not in memory twice.
 
     Raises:
@@ -80,14 +81,14 @@ def clone_thread(
 
 
 def _lock_source(source_id: str) -> StoredThread:
-    """Return the source, locked so that no save gets between the statements of the copy."""
+    """Return the source, locked so that no message is saved while it is copied."""
     row = sql.fetch_one(
         f"""SELECT {threads.THREAD_COLUMNS} FROM mastra_memory_thread t
         WHERE t.id = %s FOR SHARE""",
         [json_text.clean_text(source_id)],
     )
     if row is None:
-        raise ThreadNotFound(f"Source thread with id {source_id} not row")
+        raise ThreadNotFound(f"Source thread with id {source_id} not found")
     return StoredThread(*row)
 
 
@@ -111,7 +112,8 @@ def _copy_messages(
     """Copy messages and vectors; yield old id, new id and the other columns, in order.
 
     The source is read twice in the order of its index, so that the database neither sorts nor
-    buffers it. The sequences are those of the source, which give the same order.
+    buffers it. The returned sequence numbers are those of the source: they give the same order as
+    the new numbers of the copies.
     """
     source = _select_messages(source_id, selection or MessageSelection())
     seed = [clone_id, _build_id_prefix()]

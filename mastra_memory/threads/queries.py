@@ -1,7 +1,7 @@
 """SQL statements that copy threads and generate titles.
 
-Copies are SQL because no row passes through Python. Titles are SQL because checking, claiming and
-returning a row has to be one atomic statement on the clock of the database.
+Copies use SQL, so that Python does not have to read the rows. Titles use SQL, because one atomic
+statement must check, claim and return a row, with the clock of the database.
 """
 
 from mastra_memory.db import sql
@@ -17,9 +17,10 @@ VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"""
 def build_copy_id(column: str) -> str:
     """Return SQL for the id of a copy: a UUID of version 8 (RFC 9562).
 
-    It is made of the time and a hash of the clone's id and the original's. So it can be computed
-    again for vectors and for the result, without a table of ids, and the ids of one clone are
-    neighbours in the index. Parameters: the id of the clone and the first 15 characters.
+    The id is built from the time and a hash of two ids: the clone's and the original message's. The
+    statements for vectors and for the result can therefore compute it again, without a table of
+    ids. The ids of one clone are next to each other in the index. Parameters: the id of the clone
+    and the first 15 characters.
     """
     hashed = f"md5(%s || '/' || {column})::uuid::text"
     return f"overlay(overlay({hashed} PLACING %s FROM 1 FOR 15) PLACING '8' FROM 20 FOR 1)"

@@ -16,7 +16,8 @@ from mastra_memory.models.fields import new_id
 from mastra_memory.types import StoredThread, ThreadPage
 
 RESERVED_METADATA_KEYS = ["clone", "mastra", "workingMemory", "titlePinned"]
-"""Keys of the metadata that stay when it is replaced without naming them."""
+"""Metadata keys that are kept when the metadata is replaced, unless the new metadata contains
+them."""
 
 CREATED_COLUMN, UPDATED_COLUMN = sql.format_time("t.created_at"), sql.format_time("t.updated_at")
 THREAD_COLUMNS = (
@@ -25,11 +26,11 @@ THREAD_COLUMNS = (
 """The columns of a `StoredThread`, in its order, for a thread without working memory. JSON and
 times stay text: they are passed on to clients unparsed."""
 
-# INSERTs of threads do not name a column after ON CONFLICT. Two unique indexes contain the id; with
-# one of them named, two inserts of the same id can deadlock on the other.
+# INSERTs of threads use ON CONFLICT without a column, because two unique indexes contain the id. If
+# the statement named one of them, two inserts of the same id could deadlock on the other.
 
 # Working memory of a thread is stored in its own table and shown as a key of the metadata. SQL and
-# not the ORM, because the join is on a condition and the result is text that is never parsed.
+# not the ORM, because the join has a condition and the result is JSON text that is not parsed.
 _COLUMNS = f"""t.id, t.resource_id, t.title,
     (CASE WHEN w.content IS NULL THEN t.metadata ELSE
         coalesce(t.metadata, '{{}}') || jsonb_build_object('workingMemory', w.content)
@@ -90,8 +91,9 @@ def list_threads(
     limit, offset = sql.get_limit_offset(page, per_page)
     where = _build_list_condition(resource_id, metadata, within)
     field = order_by if order_by in get_args(OrderField) else "created_at"
-    way = direction if direction in get_args(Direction) else "DESC"
-    order = f"{field} {way}, id {way}"  # Only values from the lists above reach the statement.
+    order_direction = direction if direction in get_args(Direction) else "DESC"
+    # Only values from the lists above reach the statement.
+    order = f"{field} {order_direction}, id {order_direction}"
     read = sql.fetch_all_prepared if within is None else sql.fetch_all
     rows = read(
         f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_thread t WHERE {where}),
@@ -138,7 +140,7 @@ def create_thread(
         thread_id: Its id; None means a new UUID.
         title: Its title.
         metadata: Its metadata. The key `workingMemory` is stored as the thread's working memory.
-        save_for_resource_too: Store that working memory for the resource too.
+        save_for_resource_too: Store the working memory for the resource too.
 
     Raises:
         Conflict: The id belongs to a thread of another resource.
@@ -225,7 +227,8 @@ def update_thread(
         title: The new title; None leaves it as it is.
         metadata: The new metadata; None leaves it as it is.
         merge: Merge the metadata key by key, in one statement, so that concurrent updates of other
-            keys are kept. False replaces it, but keeps `RESERVED_METADATA_KEYS` not named in it.
+            keys are kept. False replaces it, but keeps `RESERVED_METADATA_KEYS` that it does not
+            contain.
         title_source: Where the title comes from.
 
     Raises:
@@ -241,9 +244,9 @@ def update_thread(
         params += [title, title_source if title else ""]
     if remaining is not None:
         changes.append(f"metadata = {_MERGED_METADATA if merge else _REPLACED_METADATA}")
-        named = [key for key in RESERVED_METADATA_KEYS if key in (metadata or {})]
-        stay = [key for key in RESERVED_METADATA_KEYS if key not in named]
-        params += [named if merge else stay, json_text.dumps(remaining)]
+        given_keys = [key for key in RESERVED_METADATA_KEYS if key in (metadata or {})]
+        kept_keys = [key for key in RESERVED_METADATA_KEYS if key not in given_keys]
+        params += [given_keys if merge else kept_keys, json_text.dumps(remaining)]
     with routing.atomic():
         row = sql.fetch_one(
             f"""UPDATE mastra_memory_thread SET {", ".join(changes)} WHERE id = %s
@@ -262,18 +265,18 @@ def touch_thread(thread_id: str) -> StoredThread:
     return update_thread(thread_id)
 
 
-# SQL and not the ORM, because jsonb is merged in the database. A reserved key that is named is
-# removed first, also if its new value is stored elsewhere: working memory.
+# SQL and not the ORM, because the database merges the JSON. Reserved keys of the new metadata are
+# removed first. This matters for `workingMemory`, whose new value is stored in another table.
 _MERGED_METADATA = "(coalesce(metadata, '{}') - %s::text[]) || %s::jsonb"
 _REPLACED_METADATA = """coalesce((SELECT jsonb_object_agg(key, value) FROM jsonb_each(metadata)
     WHERE key = ANY(%s)), '{}') || %s::jsonb"""
 
 
 def transfer_thread(thread_id: str, resource_id: str) -> StoredThread:
-    """Give the thread to another resource, and return it.
+    """Transfer the thread to another resource, and return it.
 
-    Foreign keys pass the change on to messages, vectors, working memory and observations. Nothing
-    changes if the resource owns the thread already.
+    Foreign keys with ON UPDATE CASCADE, and triggers, update everything that belongs to the thread.
+    Nothing changes if the resource owns the thread already.
 
     Raises:
         ThreadNotFound: The thread does not exist.
