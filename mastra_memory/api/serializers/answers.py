@@ -4,7 +4,7 @@ Keys are in camelCase. Stored JSON (metadata and message contents) is passed thr
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -54,6 +54,21 @@ class AnswerSerializer(serializers.Serializer[Any]):
     loop, which takes several times longer.
     """
 
+    @classmethod
+    def represent(cls, instance: Any) -> Json:
+        """Return the answer for an instance.
+
+        Creating a serializer for each request, as `cls(instance).data` does, takes longer than
+        building a short answer, and `many=True` creates two of them.
+        """
+        return _get_serializer(cls).to_representation(instance)
+
+    @classmethod
+    def represent_list(cls, instances: Iterable[Any]) -> list[Json]:
+        """Return the answers for several instances."""
+        represent = _get_serializer(cls).to_representation
+        return [represent(instance) for instance in instances]
+
     def to_representation(self, instance: Any) -> Json:
         """Return the answer as a dictionary."""
         names, sources, read, conversions, optional = _make_plan(type(self))
@@ -69,8 +84,14 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
 
 @functools.cache
+def _get_serializer(serializer_class: type[AnswerSerializer]) -> AnswerSerializer:
+    # `to_representation` keeps no state, so one instance serves all requests.
+    return serializer_class()
+
+
+@functools.cache
 def _make_plan(serializer_class: type[AnswerSerializer]) -> _Plan:
-    fields: dict[str, Field] = serializer_class().fields  # type: ignore[assignment]
+    fields: dict[str, Field] = _get_serializer(serializer_class).fields  # type: ignore[assignment]
     sources = tuple(field.source or name for name, field in fields.items())
     read = attrgetter(*sources)
     return _Plan(
@@ -150,13 +171,10 @@ class MessageSerializer(AnswerSerializer):
         return answer
 
 
-_MESSAGE = MessageSerializer()
-
-
 def render_message(message: StoredMessage) -> bytes:
     """Return the JSON text of a message, in no more memory than it needs."""
     # orjson returns a buffer with spare room at its end; the copy has none.
-    return bytes(memoryview(orjson.dumps(_MESSAGE.to_representation(message))))
+    return bytes(memoryview(orjson.dumps(MessageSerializer.represent(message))))
 
 
 class SavedMessagesSerializer(AnswerSerializer):
@@ -287,10 +305,7 @@ class ChunkListField(Field):
 
     def to_representation(self, value: Any) -> list[Json] | None:
         """Return the observations, or None if there are none."""
-        return [_CHUNK.to_representation(chunk) for chunk in value.all()] or None
-
-
-_CHUNK = ChunkSerializer()
+        return ChunkSerializer.represent_list(value.all()) or None
 
 
 class ObservationalRecordSerializer(AnswerSerializer):

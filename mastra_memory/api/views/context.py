@@ -79,7 +79,7 @@ class ContextViewSet(MemoryViewSet):
         context = memory.context(
             thread_id, resource_id=owner, new_messages=new_messages, options=options or None
         )
-        return self.respond(self.get_serializer(context).data)
+        return self.respond(answers.ContextSerializer.represent(context))
 
     def _limit_options(self, options: MemoryOptions) -> dict[str, Any]:
         """Return options that limit a scoped caller to as many messages as a page may have."""

@@ -57,7 +57,7 @@ class ThreadMessageViewSet(MemoryViewSet):
             include_system_reminders=query["includeSystemReminders"] or not has_agent,
         )
         page = self.paginate_queryset(read_page)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response(answers.MessageSerializer.represent_list(page))
 
 
 @extend_schema(tags=["messages"])
@@ -82,7 +82,7 @@ class MessageViewSet(MemoryViewSet):
             if owner and self.caller.owner(owner) != owner:
                 raise AccessDenied("Access denied: cannot save messages for a different resource")
         saved = memory.save_messages(batch)
-        return self.respond(answers.SavedMessagesSerializer(saved).data)
+        return self.respond(answers.SavedMessagesSerializer.represent(saved))
 
     @extend_schema(
         parameters=[query_strings.DeleteQuery],

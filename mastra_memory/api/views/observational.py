@@ -38,7 +38,7 @@ class ObservationalMemoryViewSet(MemoryViewSet):
             limit=query["limit"],
         )
         data = {"record": record, "history": history or None}
-        return self.respond(self.get_serializer(data).data)
+        return self.respond(answers.ObservationsSerializer.represent(data))
 
     @extend_schema(
         request=bodies.BufferStatusSchema,
@@ -51,7 +51,7 @@ class ObservationalMemoryViewSet(MemoryViewSet):
         memory = _get_memory(body["agentId"])
         owner = self._get_owner(memory, body, purpose="")
         record = memory.wait_for_buffering(**owner)
-        return self.respond(self.get_serializer({"record": record}).data)
+        return self.respond(answers.ObservationsSerializer.represent({"record": record}))
 
     def _get_owner(self, memory: Memory, values: dict[str, Any], *, purpose: str) -> dict[str, Any]:
         """Return the thread and the resource that the record belongs to.

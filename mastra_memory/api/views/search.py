@@ -42,4 +42,4 @@ class SearchViewSet(MemoryViewSet):
             search_type=query.get("searchType"),
             options=query.get("memoryConfig"),
         )
-        return self.respond(self.get_serializer(result).data)
+        return self.respond(answers.SearchResultSerializer.represent(result))

@@ -71,7 +71,7 @@ class ThreadViewSet(MemoryViewSet):
             direction=direction or "DESC",
         )
         page = self.paginate_queryset(read_page)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response(answers.ThreadSerializer.represent_list(page))
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
@@ -89,7 +89,7 @@ class ThreadViewSet(MemoryViewSet):
             title=body.get("title", ""),
             metadata=body.get("metadata"),
         )
-        return self.respond(answers.NewThreadSerializer(thread).data)
+        return self.respond(answers.NewThreadSerializer.represent(thread))
 
     @extend_schema(
         parameters=[query_strings.ReadThreadQuery],
@@ -100,7 +100,7 @@ class ThreadViewSet(MemoryViewSet):
         query = self.validate_query(query_strings.ReadThreadQuery)
         memory, _ = self.get_read_memory(query.get("agentId"))
         thread = self.get_thread(memory, thread_id, query.get("resourceId"))
-        return self.respond(self.get_serializer(thread).data)
+        return self.respond(answers.ThreadSerializer.represent(thread))
 
     @extend_schema(
         parameters=[query_strings.UpdateThreadQuery],
@@ -123,7 +123,7 @@ class ThreadViewSet(MemoryViewSet):
             metadata=body.get("metadata"),
             replace_metadata=query["metadataMode"] == "replace",
         )
-        return self.respond(self.get_serializer(thread).data)
+        return self.respond(answers.ThreadSerializer.represent(thread))
 
     @extend_schema(
         parameters=[query_strings.DeleteQuery],
@@ -163,7 +163,7 @@ class ThreadViewSet(MemoryViewSet):
         )
         messages = [message for message in result.messages if message]
         data = {
-            "thread": answers.NewThreadSerializer(result.thread).data,
+            "thread": answers.NewThreadSerializer.represent(result.thread),
             "messageIdMap": result.message_id_map,
         }
         if len(messages) < len(result.messages):
@@ -186,7 +186,7 @@ class ThreadViewSet(MemoryViewSet):
         memory, _ = self.get_read_memory(query.get("agentId"))
         body = self.validate_body(bodies.TransferThreadBody)
         thread = memory.transfer_thread(thread_id, body["resourceId"])
-        return self.respond(self.get_serializer(thread).data)
+        return self.respond(answers.ThreadSerializer.represent(thread))
 
 
 def _make_selection(options: dict[str, Any]) -> MessageSelection:

@@ -51,7 +51,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
             "workingMemoryTemplate": memory.get_working_memory_template(options=options.raw),
             "threadExists": exists,
         }
-        return self.respond(self.get_serializer(data).data)
+        return self.respond(answers.WorkingMemorySerializer.represent(data))
 
     @extend_schema(
         parameters=[query_strings.UpdateWorkingMemoryQuery],
@@ -100,7 +100,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
             options=parse_request_options(query.get("memoryConfig"), memory.options),
         )
         page = self.paginate_queryset(read_page)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        return self.get_paginated_response(answers.RevisionSerializer.represent_list(page))
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
