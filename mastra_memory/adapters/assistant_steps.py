@@ -1,4 +1,4 @@
-"""Split an assistant's message into steps: an answer of the model, and the results of its calls."""
+"""Split a message of the assistant into steps: a model response and its tool results."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ from mastra_memory.types import StoredMessage
 def deduplicate_tool_calls(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
     """Return the messages with each tool call once.
 
-    Mastra's own stores repeat a call in the message that holds its result.
+    Mastra repeats a call in the message with its result.
     """
     return tool_calls.merge_stored_tool_results(list(messages), roles={"assistant"})
 
 
 @dataclass(slots=True)
 class Step:
-    """One answer of a model and the results of its tool calls."""
+    """One response of a model and the results of its tool calls."""
 
     parts: list[Json] = field(default_factory=list)
     """The parts of the answer, with its tool calls."""
     results: list[Json] = field(default_factory=list)
-    """Those of `parts` that are tool calls with an outcome."""
+    """The tool calls in `parts` that have an outcome."""
 
 
 def is_tool_call(part: Mapping[str, Any]) -> bool:
@@ -42,13 +42,13 @@ def has_outcome(part: Mapping[str, Any]) -> bool:
 def split_steps(content: Mapping[str, Any], *, library: str, whole: bool) -> Iterator[Step]:
     """Yield the steps of a message in order.
 
-    Mastra stores a whole turn in one message. A `step-start` part, or any part but a call that
-    follows a result, begins the next step.
+    Mastra stores a whole turn in one message. A new step begins at
+    a `step-start` part, and at any part other than a tool call after a result.
 
     Args:
         content: The content of an assistant's message.
         library: The library whose metadata has the order in which results arrived.
-        whole: Yield one step only. For messages that the library wrote itself.
+        whole: Yield one step only, for messages that the library wrote.
     """
     step = Step()
     for part in content["parts"]:
@@ -79,7 +79,7 @@ def _sort_results(step: Step, library: str) -> Step:
 def get_outcome(invocation: Mapping[str, Any]) -> tuple[Any, bool]:
     """Return the result of a tool call, and whether the call failed.
 
-    If there is no result, it is the reason of the failure or of the refusal.
+    If there is no result, the reason of the failure or refusal is returned instead.
     """
     failed = invocation.get("isError") is True or invocation.get("state") == "output-error"
     result = invocation.get("result")

@@ -1,4 +1,4 @@
-"""Metadata of a library: on parts in `providerMetadata`, on messages in `metadata`."""
+"""Read and write a library's metadata: `providerMetadata` of parts, `metadata` of messages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,14 +16,14 @@ def drop_empty(value: Mapping[str, Any]) -> Json:
 def attach_metadata(
     library: str, part: Json, metadata: Mapping[str, Any], *, under: str | None = None
 ) -> Json:
-    """Return the part with a library's metadata; nothing is added for empty metadata.
+    """Return the part with a library's metadata, or the part itself if the metadata is empty.
 
     Args:
         library: The key in `providerMetadata`.
         part: A part of a message.
         metadata: Values to attach. Empty values are left out.
-        under: A key below the library's. A tool call and its result use different ones, because
-            both are stored in one part.
+        under: A key inside the library's metadata. A tool call and its result use different
+            keys, because both are stored in one part.
     """
     values = drop_empty(metadata)
     if not values:
@@ -32,7 +32,7 @@ def attach_metadata(
 
 
 def get_part_metadata(library: str, part: Mapping[str, Any]) -> Json:
-    """Return a library's metadata of a part; empty if the library did not write the part."""
+    """Return a library's metadata of a part, or an empty dict if there is none."""
     all_metadata = part.get("providerMetadata")
     metadata = all_metadata.get(library) if isinstance(all_metadata, Mapping) else None
     return dict(metadata) if isinstance(metadata, Mapping) else {}

@@ -1,4 +1,4 @@
-"""An MCP server with which programs read and write the memory, with the rights of one caller."""
+"""An MCP server that gives programs access to the memory, with the permissions of one caller."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ R = TypeVar("R")
 
 
 def make_server(caller: Caller, *, agent_id: str | None = None) -> MCPServer[Any]:
-    """Return a server whose tools reach the caller's resources.
+    """Return a server whose tools access the caller's resources.
 
     Args:
-        caller: The tools read and write only what this caller may reach.
+        caller: The tools read and write only data that this caller may access.
         agent_id: The tools use the options of this agent.
 
     Raises:
@@ -61,7 +61,7 @@ def make_server(caller: Caller, *, agent_id: str | None = None) -> MCPServer[Any
 
 
 def _make_async_tool(tool: Callable[P, R]) -> Callable[P, Any]:
-    """Return an async function with the tool's signature; errors become answers for the model."""
+    """Return an async function with the tool's signature."""
 
     @wraps(tool)
     async def call_tool(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -71,7 +71,7 @@ def _make_async_tool(tool: Callable[P, R]) -> Callable[P, Any]:
 
 
 def _call(tool: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    # Django closes unusable connections when a request ends, and here are no requests.
+    # Django closes unusable connections at the end of a request, but there are no requests here.
     close_old_connections()
     try:
         return tool(*args, **kwargs)
@@ -150,7 +150,7 @@ class MemoryTools:
         owner = self._get_owner(resource_id)
         tool = self.memory.working_memory_tool(thread_id or owner, resource_id=owner)
         if tool is None:
-            raise InvalidInput("this memory may not be written: working memory is off or read-only")
+            raise InvalidInput("cannot update working memory: it is disabled or read-only")
         if thread_id is not None:
             return tool.handler({"memory": memory_text})
         if self.memory.options.working_memory.scope == "thread":

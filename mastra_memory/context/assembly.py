@@ -22,8 +22,9 @@ def build_context(
 ) -> Context:
     """Return the context of a turn.
 
-    Recalled messages of this thread join the history. Those of other threads become a block of
-    text. A message that would occur twice occurs once, a new one in the block of new messages.
+    Recalled messages of this thread are added to the history. Those of other threads are rendered
+    as a block of text. Each message is included only once; a new message is in the block of new
+    messages.
 
     Args:
         options: The agent's options.

@@ -1,8 +1,8 @@
 """Format stored observations for the model that answers.
 
-The Observer's log has marks that only the Observer needs, and dates. The marks are removed, and
-each date gets its distance from today, because models calculate with dates unreliably. The stored
-log does not change.
+The log of the Observer contains dates, and marks that only the Observer needs. The marks are
+removed, and a relative date such as `3 weeks ago` is added to each date, because models are
+unreliable at date arithmetic. The stored log does not change.
 """
 
 import re
@@ -60,7 +60,7 @@ def format_observations(log: str, today: date) -> str:
 
 
 def _add_relative_dates(lines: list[str], today: date) -> Iterator[str]:
-    """Add distances to headings and notes, and a line for each gap of more than a day."""
+    """Add relative dates to headings and notes, and a line for each gap of more than a day."""
     previous: date | None = None
     for line in lines:
         heading = _HEADING.match(line)
@@ -86,7 +86,10 @@ def _format_note(note: re.Match[str], today: date) -> str:
 
 
 def _parse_date(text: str) -> date | None:
-    """Return the day of a note; of a span the first day of its end, of a month no day."""
+    """Return the day of a note.
+
+    For a span of months, this is the first day of the last month. For a month alone it is None.
+    """
     if match := _DAY.fullmatch(text):
         return _make_date(match, int(match["day"]))
     if match := _SPAN.fullmatch(text):

@@ -15,11 +15,11 @@ def select_thread_state(
 ) -> sql.SqlRow:
     """Return the thread's owner, token limit cursor, working memory and Observer metadata.
 
-    All four are None for a thread that does not exist, except that the working memory of
-    `resource_id` is found without the thread.
+    If the thread does not exist, all four are None, except for the working memory of
+    `resource_id`.
     """
-    # SQL, because the ORM has no outer join from given values: one statement then answers for
-    # existing and for missing threads, and every turn of every agent starts with it.
+    # The ORM cannot join tables to given values. This statement runs at the start of every turn,
+    # and one query is enough even if the thread does not exist.
     row = sql.fetch_one(
         f"""SELECT t.resource_id, (t.metadata -> '{recent.CURSOR_KEY}')::text, w.content,
             (t.metadata #> '{{mastra,om}}')::text

@@ -1,4 +1,4 @@
-"""Choose the messages of the history block, and the messages that are recalled by meaning."""
+"""Read the messages of the history block, and recall messages by meaning."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -21,17 +21,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ThreadState:
-    """A thread and its working memory, as one statement reads them."""
+    """A thread and its working memory, read with one statement."""
 
     thread_id: str
     resource_id: str
-    """The owner of the thread, or the owner that it would get."""
+    """The owner of the thread, or the future owner if the thread does not exist."""
     exists: bool
     cursor_json: str | None
-    """JSON text of the cursor below which the token limit leaves messages out."""
+    """JSON text of the `TokenLimitCursor`, up to which messages are omitted."""
     working_memory: str | None
     observer_json: str | None = None
-    """JSON text of what the Observer stored in the thread's metadata."""
+    """JSON text of the Observer's data in the thread's metadata."""
 
     @staticmethod
     def read(options: MemoryOptions, thread_id: str, resource_id: str | None) -> "ThreadState":
@@ -87,30 +87,30 @@ def read_history(
     record: ObservationalRecord | None,
     exclude_ids: Collection[str],
 ) -> list[StoredMessage]:
-    """Return the messages of the thread that the model should see, oldest first.
+    """Return the messages of the thread for the prompt, oldest first.
 
-    With observational memory these are the messages that were not observed yet. Otherwise they
-    are the last messages, limited by number or by tokens.
+    With observational memory, these are the messages that have not been observed yet. Otherwise
+    they are the last messages, limited by number or by tokens.
     """
     if not thread.exists:
         return []
     if record is not None:
         since = thread.get_observed_until(record)
         skipped = {*exclude_ids, *(record.observed_message_ids or ())}
-        return recent.list_newest(thread.thread_id, None, since=since, without=skipped)[::-1]
+        return recent.list_newest(thread.thread_id, None, since=since, exclude_ids=skipped)[::-1]
     if options.is_history_disabled:
         return []
     if options.message_history is None:
         count = int(options.last_messages)
-        return recent.list_last_messages(thread.thread_id, count, without=exclude_ids)
+        return recent.list_last_messages(thread.thread_id, count, exclude_ids=exclude_ids)
     return _read_within_tokens(options, thread, exclude_ids)
 
 
 def recall_messages(options: MemoryOptions, thread: ThreadState, query: str) -> list[StoredMessage]:
     """Return the messages that match the query by meaning, with their neighbours.
 
-    If the search fails, a warning is logged and nothing is recalled: an agent without recalled
-    messages is better than one that does not answer.
+    If the search fails, a warning is logged and an empty list is returned, so that the agent can
+    still answer.
     """
     in_resource_scope = matches.spans_threads(options)
     if not matches.needs_search(options, query) or not (thread.exists or in_resource_scope):
@@ -120,7 +120,7 @@ def recall_messages(options: MemoryOptions, thread: ThreadState, query: str) -> 
             options, query, thread_id=thread.thread_id, resource_id=thread.resource_id
         )
     except MastraMemoryError as error:
-        logger.warning("Nothing could be recalled (%s)", type(error).__name__)
+        logger.warning("Semantic recall failed (%s)", type(error).__name__)
         return []
     return matches.read_windows(options, found, resource_id=thread.resource_id)
 
@@ -130,9 +130,9 @@ def _read_within_tokens(
 ) -> list[StoredMessage]:
     """Return the last messages that fit the token limit.
 
-    When they no longer fit, `at_max_remove_tokens` more than necessary are left out, and a cursor
-    is saved so that they stay out. The history then begins with the same message for many turns,
-    and a provider's prompt cache stays valid.
+    If they exceed the limit, `at_max_remove_tokens` more tokens than necessary are removed, and a
+    cursor is saved so that they are not included again. The history then begins with the same
+    message for many turns, and the provider's prompt cache stays valid.
     """
     limits = options.message_history
     assert limits is not None
@@ -144,7 +144,7 @@ def _read_within_tokens(
             max_tokens,
             max_messages=int(options.last_messages) if options.last_messages_is_set else None,
             cursor=cursor,
-            without=exclude_ids,
+            exclude_ids=exclude_ids,
         )
 
     fitting = fit(limits.max_tokens)

@@ -1,7 +1,7 @@
-"""Match the tool calls of a turn with the calls that the thread has already.
+"""Match the tool calls of a turn with calls that are stored in the thread.
 
-Agent libraries send the same call several times: while it is streamed, complete, and with its
-result, which may come in a message of its own. One call should be one part of one message.
+Agent libraries send the same call several times: while it is streamed, when it is complete, and
+with its result, which may be in a separate message. A call should be stored as one message part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from mastra_memory.db import locking
 from mastra_memory.recall import recent
 
 MAX_LOOKBACK_MESSAGES = 40
-"""The call of a result is looked for among this many of the last messages."""
+"""How many of the last messages are searched for the call of a result."""
 
 
 def reconcile_tool_calls(thread_id: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
@@ -63,7 +63,7 @@ def _read_earlier_rows(thread_id: str, rows: Sequence[MessageRow]) -> list[Messa
     if not any(tool_calls.get_unpaired_result_ids(row["role"], row["content"]) for row in rows):
         return []
     newest = recent.list_newest(
-        thread_id, MAX_LOOKBACK_MESSAGES, without=[row["id"] for row in rows]
+        thread_id, MAX_LOOKBACK_MESSAGES, exclude_ids=[row["id"] for row in rows]
     )
     return [
         build_row(message, message.thread_id, message.resource_id, message.role)
@@ -106,8 +106,8 @@ def _replace_content(row: MessageRow, content: Any) -> MessageRow:
 def _find_call(rows: Sequence[MessageRow], index: int) -> int | None:
     """Return the index of the row with the open call of the results at `index`, or None.
 
-    Only the nearest row before it counts, and only if it is the assistant's. Rows without content
-    are results that were moved before.
+    Only the row directly before it is considered, and only if it is a message of the assistant.
+    Rows without content are results that have already been moved; they are skipped.
     """
     results = tool_calls.get_unpaired_result_ids(rows[index]["role"], rows[index]["content"])
     for earlier in range(index - 1, -1, -1):
@@ -123,7 +123,7 @@ def _find_call(rows: Sequence[MessageRow], index: int) -> int | None:
 def _add_arguments(
     rows_before: Sequence[MessageRow], content: normalization.Content
 ) -> normalization.Content:
-    """Return results with the names and arguments of their calls, as far as those are known."""
+    """Return results with the tool names and arguments of their calls, if they are known."""
     calls = _get_calls_by_id(rows_before)
     return {**content, "parts": [_fill_result(part, calls) for part in content["parts"]]}
 

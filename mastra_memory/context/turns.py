@@ -1,4 +1,4 @@
-"""Prepare the messages of a turn for saving, with ids that repeat when the turn is repeated."""
+"""Prepare the messages of a turn for saving. A repeated turn gets the same ids."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,10 +26,10 @@ _ID_NAMESPACE = uuid.UUID("5f0c6d1e-6a35-4c1c-9d0c-5f6f4f5d5c1a")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn, saved."""
+    """A saved turn."""
 
     context: Context
-    """The context that the model was called with, or would have been."""
+    """The context for the model, also if the model was not called."""
     user: Sequence[StoredMessage]
     """The user's messages as they were stored."""
     answer: Sequence[StoredMessage]
@@ -37,7 +37,7 @@ class Turn:
     repeated: bool = False
     """True if the answer was stored before, and the model was not called again."""
     answer_key: str = ""
-    """The key from which the ids of the answer's messages are made."""
+    """The key from which the ids of the answer's messages are derived."""
 
 
 def build_rows(
@@ -56,7 +56,7 @@ def build_rows(
         thread_id: The thread of the messages.
         resource_id: The owner of the thread.
         role: The role of plain texts.
-        key: Messages without an id get one that is made from this key and their index, so that a
+        key: The ids of messages without an id are derived from this key and their index, so that a
             repeated turn has the same ids. None for random ids.
         limit: The largest number of messages; None for `MAX_NEW_MESSAGES`.
 
@@ -72,7 +72,7 @@ def build_rows(
     for index, message in enumerate(inputs):
         # Not `str | Mapping | StoredMessage`: mypy would call the next lines unreachable.
         if not isinstance(message, _INPUT_TYPES):
-            raise _invalid(index, "is neither text nor a message")
+            raise _invalid(index, "must be text or a message")
         row = build_row(message, thread_id, resource_id, role)
         if row["threadId"] != thread_id:
             raise _invalid(index, "belongs to another thread")
@@ -89,7 +89,7 @@ def _invalid(index: int, reason: str) -> InvalidInput:
 
 
 def build_row(message: MessageInput, thread_id: str, resource_id: str, role: str) -> MessageRow:
-    """Return one row. A message that names a thread or a resource keeps them."""
+    """Return one row. The thread and resource in the message take precedence."""
     owner = {"threadId": thread_id, "resourceId": resource_id}
     if isinstance(message, str):
         return {"role": role, "content": message, **owner}

@@ -1,1 +1,1 @@
-"""Vectors of messages: the interface to embedders, passages, and the queue of pending work."""
+"""Create and store the vectors of messages."""

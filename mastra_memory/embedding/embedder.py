@@ -1,4 +1,4 @@
-"""The interface to embedders, and the calls to them with retries, checks and a cache."""
+"""Define the interface of embedders, and call them with retries, validation and a cache."""
 
 import hashlib
 import math
@@ -42,11 +42,11 @@ class Embeddings:
 class Embedder(Protocol):
     """The interface of an embedder.
 
-    `embed` raises `ProviderUnavailable` if trying again may help, and otherwise `ProviderRefused`.
+    `embed` raises `ProviderUnavailable` if a retry may help, and `ProviderRefused` otherwise.
     """
 
     passage_bytes: int
-    """The longest text that it accepts as a whole, in bytes of UTF-8."""
+    """The maximum length of a text, in bytes of UTF-8."""
     batch_size: int
     """How many texts to send at a time."""
     is_local: bool
@@ -57,8 +57,8 @@ class Embedder(Protocol):
 
         Args:
             texts: The texts.
-            query: Whether they are parts of a query. Some models embed these differently.
-            timeout: Seconds after which to give up.
+            query: Whether the texts are queries. Some models embed queries differently.
+            timeout: The timeout in seconds.
         """
         ...
 
@@ -76,7 +76,7 @@ RETRY_DELAYS_SECONDS = (0.2, 1.0)
 MAX_CACHED_QUERIES = 1_000
 """Queries whose vectors are cached in this process."""
 MAX_SQUARED_NORM = 3.4e38
-"""pgvector computes with single precision, and with the square of a vector's length."""
+"""The largest number in single precision, which pgvector uses for squared lengths."""
 MAX_DIMENSIONS = 16_000
 """pgvector's limit for a column of type `vector`."""
 
@@ -93,7 +93,7 @@ def get_embedder(model: str) -> Embedder:
         model: `provider/model`, or the dotted path of a class or a function; see `EMBEDDER`.
 
     Raises:
-        InvalidInput: The name is neither.
+        InvalidInput: The name is invalid.
         ProviderRefused: The model cannot be loaded.
     """
     if _overrides:
@@ -133,7 +133,7 @@ def _import_custom_embedder(path: str) -> Embedder:
 
 @dataclass(slots=True)
 class FunctionEmbedder:
-    """Make an embedder of a function that takes a list of texts and returns a list of vectors."""
+    """Adapt a function from a list of texts to a list of vectors to the `Embedder` interface."""
 
     function: Callable[[list[str]], Sequence[Vector]]
     passage_bytes: int = 8_000
@@ -155,12 +155,12 @@ def embed_passages(
 
     Args:
         model: The name of the embedder.
-        texts: Passages that the embedder accepts as a whole; see `passages`.
-        timeout: Try once, for this many seconds. None tries up to three times, each for
-            `EMBEDDER_TIMEOUT` seconds.
+        texts: Passages that are not longer than the embedder accepts; see `passages`.
+        timeout: The timeout of a single attempt, in seconds. None means up to three attempts
+            with a timeout of `EMBEDDER_TIMEOUT` seconds each.
 
     Raises:
-        ProviderUnavailable: The embedder does not answer; trying again later may help.
+        ProviderUnavailable: The embedder does not respond; a later retry may help.
         ProviderRefused: The embedder rejects the texts or returns invalid vectors.
     """
     embedder = get_embedder(model)
@@ -180,7 +180,7 @@ def embed_query(model: str, texts: Sequence[str]) -> Embeddings:
     Vectors from the cache cost no tokens.
 
     Raises:
-        ProviderUnavailable: The embedder does not answer; trying again later may help.
+        ProviderUnavailable: The embedder does not respond; a later retry may help.
         ProviderRefused: The embedder rejects the query or returns invalid vectors.
     """
     key = (model, hashlib.sha256("\0".join(texts).encode()).digest())
@@ -213,7 +213,7 @@ def _embed_with_retries(
 def _call_embedder(
     embedder: Embedder, model: str, texts: Sequence[str], query: bool, timeout: float
 ) -> Embeddings:
-    """Call the embedder once. It may be the host's own code, so any error becomes one of ours."""
+    """Call the embedder once, and convert any error, because it may be code of the project."""
     try:
         embeddings = embedder.embed(texts, query=query, timeout=timeout)
         _check_embeddings(model, embeddings, len(texts))
@@ -255,7 +255,7 @@ def format_vector(vector: Vector) -> str:
 
 
 def _convert_to_json_type(value: Any) -> Any:
-    """Convert an array of another library, or a number of NumPy."""
+    """Convert an array of a numeric library, or a NumPy number."""
     return value.tolist() if hasattr(value, "tolist") else float(value)
 
 

@@ -1,8 +1,8 @@
 """Embed the messages in the queue: claim some, embed them, store the vectors.
 
-No row is locked while an embedder works, which may take minutes; the claim is kept by a lease that
-is renewed (see `db.leases`). A worker discards its vectors if its claim was taken over meanwhile,
-or if the message has another text by then.
+No row is locked during the call of an embedder, which may take minutes. Instead, a claim is held
+with a lease that is renewed (see `db.leases`). The vectors are discarded if another worker has
+taken over the claim, or if the text of the message has changed.
 """
 
 import math
@@ -23,12 +23,12 @@ from mastra_memory.models import ModelUsage
 BATCH_SIZE = 256
 """Messages that are claimed at a time."""
 PROBE_TEXT = "hello"
-"""A text that any embedder accepts, to tell a bad text from a bad API key."""
+"""A text that any embedder accepts, to distinguish a rejected text from an invalid API key."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageVectors:
-    """The vectors of item message."""
+    """The vectors of one message."""
 
     claimed: ClaimedMessage
     vectors: Sequence[Vector]
@@ -48,13 +48,13 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
         How many messages were embedded, and whether more are due.
     """
     done = 0
-    give_up = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     for model in queue.list_due_models():
-        if not _check_model_loads(model):
+        if not _can_load_model(model):
             continue
         claimed = BATCH_SIZE
         while claimed == BATCH_SIZE:
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 return done, True
             claimed, stored = embed_batch(model)
             done += stored
@@ -62,7 +62,7 @@ def embed_pending(*, seconds: float) -> tuple[int, bool]:
     return done, False
 
 
-def _check_model_loads(model: str) -> bool:
+def _can_load_model(model: str) -> bool:
     try:
         embedder.get_embedder(model)
     except MastraMemoryError as error:
@@ -112,15 +112,15 @@ def embed_batch(
 def _embed_messages(
     model: str, claimed: Sequence[ClaimedMessage], timeout: float | None
 ) -> tuple[list[MessageVectors], list[Refusal]]:
-    """Return the vectors, and the messages that could not be embedded with the reasons.
+    """Return the vectors, and the messages that could not be embedded, with the reasons.
 
     If an embedder rejects a batch but accepts `PROBE_TEXT`, the batch is halved again and again
     until only the rejected messages are left.
     """
     limit = embedder.get_embedder(model).passage_bytes
-    cut = [passages.split_into_passages(item.text, limit) for item in claimed]
+    passages_by_message = [passages.split_into_passages(item.text, limit) for item in claimed]
     try:
-        texts = [passage for found in cut for passage in found]
+        texts = [passage for found in passages_by_message for passage in found]
         made = embedder.embed_passages(model, texts, timeout=timeout)
     except ProviderUnavailable as error:
         return [], [(item, str(error)) for item in claimed]
@@ -132,12 +132,12 @@ def _embed_messages(
         first, second = (_embed_messages(model, half, timeout) for half in halves)
         return first[0] + second[0], first[1] + second[1]
     vectors = iter(made.vectors)
-    sizes = [sum(map(len, found)) for found in cut]
+    sizes = [sum(map(len, found)) for found in passages_by_message]
     return [
         MessageVectors(
             item, [next(vectors) for _ in found], _split_tokens(made.tokens, size, sum(sizes))
         )
-        for item, found, size in zip(claimed, cut, sizes, strict=True)
+        for item, found, size in zip(claimed, passages_by_message, sizes, strict=True)
     ], []
 
 
@@ -157,34 +157,39 @@ def _split_tokens(tokens: int, size: int, whole: int) -> int:
 def _store_vectors(
     model: str, claim: uuid.UUID, made: Sequence[MessageVectors]
 ) -> list[MessageVectors]:
-    """Replace the vectors of messages whose claim is still ours, and return these.
+    """Replace the vectors of messages that this worker still holds, and return the stored ones.
 
     The messages are locked, so that no text changes between the check and the write. A message
-    that another transaction has locked is skipped; its request stays in the queue.
+    that is locked by another transaction is skipped, and its request stays in the queue.
     """
     with routing.atomic():
         found = sql.fetch_all(
-            _TAKE_OVER,
+            _FINISH_REQUESTS_SQL,
             [
                 [item.claimed.message_id for item in made],
                 [item.claimed.text_hash for item in made],
                 *(model, claim, model),
             ],
         )
-        owners = {cells[0]: cells for cells in found}
+        owners = {row[0]: row for row in found}
         stored = [item for item in made if item.claimed.message_id in owners]
         rows = [
-            (*owners[item.claimed.message_id], place, len(vector), embedder.format_vector(vector))
+            (
+                *owners[item.claimed.message_id],
+                position,
+                len(vector),
+                embedder.format_vector(vector),
+            )
             for item in stored
-            for place, vector in enumerate(item.vectors)
+            for position, vector in enumerate(item.vectors)
             if embedder.compute_squared_norm(vector) > 0
         ]
         if rows:
-            sql.execute(_INSERT, [model, *map(list, zip(*rows, strict=True))])
+            sql.execute(_INSERT_VECTORS_SQL, [model, *map(list, zip(*rows, strict=True))])
     return stored
 
 
-_TAKE_OVER = """
+_FINISH_REQUESTS_SQL = """
     WITH live AS (
         SELECT m.id, m.thread_id, m.resource_id, i.hash FROM mastra_memory_message m
         JOIN unnest(%s::text[], %s::bytea[]) AS i(id, hash)
@@ -197,7 +202,7 @@ _TAKE_OVER = """
         DELETE FROM mastra_memory_messageembedding e USING ours
         WHERE e.message_id = ours.id AND e.model = %s)
     SELECT id, thread_id, resource_id, hash FROM ours"""
-_INSERT = """
+_INSERT_VECTORS_SQL = """
     INSERT INTO mastra_memory_messageembedding
         (message_id, thread_id, resource_id, text_hash, passage, dimensions, embedding, model)
     SELECT i.*, %s FROM unnest(%s::text[], %s::text[], %s::text[], %s::bytea[], %s::smallint[],

@@ -13,10 +13,10 @@ from mastra_memory.embedding.embedder import Embeddings
 from mastra_memory.exceptions import ProviderRefused
 
 BYTES_PER_TOKEN = 3
-"""The fewest bytes that a token usually has (Chinese; English has more), so that no passage is
+"""The usual minimum of bytes per token (in Chinese; English has more). With it, no passage is
 longer than the model accepts."""
 DEFAULT_MAX_TOKENS = 512
-"""The usual limit of these models, for one that does not state its own."""
+"""The usual limit of these models. Used if a model does not define its own."""
 
 
 class LibraryEmbedder:
@@ -28,33 +28,37 @@ class LibraryEmbedder:
     def __init__(
         self,
         tokens: int,
-        passages: Callable[[list[str]], Any],
-        queries: Callable[[list[str]], Any],
+        embed_passages: Callable[[list[str]], Any],
+        embed_queries: Callable[[list[str]], Any],
     ) -> None:
         self.passage_bytes = tokens * BYTES_PER_TOKEN
-        self._passages = passages
-        self._queries = queries
+        self._embed_passages = embed_passages
+        self._embed_queries = embed_queries
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
         """Return the vectors of the texts."""
-        made = (self._queries if query else self._passages)(list(texts))
-        return Embeddings(list(made))
+        embed = self._embed_queries if query else self._embed_passages
+        return Embeddings(list(embed(list(texts))))
 
 
 def create_fastembed(name: str) -> LibraryEmbedder:
     """Return a model of fastembed. Raises `ProviderRefused` if it cannot be loaded."""
-    kind = _import_library("fastembed.TextEmbedding", "fastembed")
-    model = _load_model(name, lambda: kind(name.partition("/")[2]))
+    model_class = _import_library("fastembed.TextEmbedding", "fastembed")
+    model = _load_model(name, lambda: model_class(name.partition("/")[2]))
     return LibraryEmbedder(DEFAULT_MAX_TOKENS, model.passage_embed, model.query_embed)
 
 
 def create_sentence_transformer(name: str) -> LibraryEmbedder:
     """Return a model of sentence-transformers. Raises `ProviderRefused` if it cannot be loaded."""
-    kind = _import_library("sentence_transformers.SentenceTransformer", "sentence-transformers")
-    model = _load_model(name, lambda: kind(name.partition("/")[2]))
-    passages = getattr(model, "encode_document", model.encode)  # Both exist since version 5.
-    queries = getattr(model, "encode_query", model.encode)
-    return LibraryEmbedder(model.max_seq_length or DEFAULT_MAX_TOKENS, passages, queries)
+    model_class = _import_library(
+        "sentence_transformers.SentenceTransformer", "sentence-transformers"
+    )
+    model = _load_model(name, lambda: model_class(name.partition("/")[2]))
+    embed_passages = getattr(model, "encode_document", model.encode)  # Both exist since version 5.
+    embed_queries = getattr(model, "encode_query", model.encode)
+    return LibraryEmbedder(
+        model.max_seq_length or DEFAULT_MAX_TOKENS, embed_passages, embed_queries
+    )
 
 
 def _import_library(path: str, extra: str) -> Any:

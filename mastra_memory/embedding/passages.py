@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from mastra_memory.content import data_uris, truncation
 
 MAX_PASSAGES = 1_000
-"""What follows in a text of many megabytes is not embedded."""
+"""The rest of a longer text is not embedded."""
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]”’»]*\s|[。！？｡]+[」』”’）]*|\n")
@@ -17,8 +17,8 @@ def split_into_passages(text: str, limit: int) -> list[str]:
     """Return passages of at most `limit` bytes of UTF-8; none for a blank text.
 
     The text is split between paragraphs where possible, otherwise between sentences or words. A
-    word longer than a passage is split between characters. Base64 data is left out: it has no
-    meaning that an embedder could find.
+    word longer than a passage is split between characters. Base64 data is
+    omitted, because it has no meaning.
     """
     text = data_uris.remove_data_uris(text).strip()
     if not text:
@@ -48,12 +48,12 @@ def _count_fitting_characters(text: str, limit: int) -> int:
 
 
 def _find_boundary(text: str, start: int, end: int) -> int:
-    """Return the best position to split at, in the second half of what fits."""
+    """Return the best position for a split, in the second half of the slice."""
     middle = start + (end - start) // 2
     for pattern in (_PARAGRAPH, _SENTENCE, _SPACE):
         ends = [match.end() for match in pattern.finditer(text, middle, end)]
         if ends:
             return ends[-1]
-    # A cluster that is longer than a passage has to be split.
+    # A grapheme cluster that is longer than a passage has to be split.
     boundary = truncation.find_boundary(text, end, start=start)
     return boundary if boundary > start else end

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic_ai import exceptions as theirs
+from pydantic_ai import exceptions as model_errors
 from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, infer_embedding_model
 from pydantic_ai.providers import Provider
 
@@ -25,7 +25,7 @@ class ProviderEmbedder:
     """A model of a provider."""
 
     passage_bytes = 8_000
-    """Providers accept about 8,000 tokens, and every token has at least one byte."""
+    """Providers accept about 8,000 tokens, and a token has at least one byte."""
     batch_size = 64
     is_local = False
 
@@ -35,25 +35,27 @@ class ProviderEmbedder:
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
         """Return the vectors of the texts; see `Embedder.embed`."""
         try:
-            result = asyncio.run(self._ask(texts, query, timeout))
+            result = asyncio.run(self._request_embeddings(texts, query, timeout))
         except TimeoutError as error:
             raise ProviderUnavailable(f"{self.name} did not answer within {timeout} s") from error
-        except theirs.ModelAPIError as error:
-            kind = ProviderUnavailable if is_retryable(error) else ProviderRefused
-            raise kind(f"{self.name}: {error.message}") from error
-        except (theirs.UserError, ImportError, ValueError, TypeError) as error:
+        except model_errors.ModelAPIError as error:
+            error_class = ProviderUnavailable if is_retryable(error) else ProviderRefused
+            raise error_class(f"{self.name}: {error.message}") from error
+        except (model_errors.UserError, ImportError, ValueError, TypeError) as error:
             raise ProviderRefused(f"{self.name}: {error}") from error
         return Embeddings(result.embeddings, result.usage.input_tokens)
 
-    async def _ask(self, texts: Sequence[str], query: bool, timeout: float) -> EmbeddingResult:
-        kind, provider = build_provider(self.name)
+    async def _request_embeddings(
+        self, texts: Sequence[str], query: bool, timeout: float
+    ) -> EmbeddingResult:
+        provider_name, provider = build_provider(self.name)
         async with asyncio.timeout(timeout), provider:
-            return await self._model(kind, provider).embed(
+            return await self._build_model(provider_name, provider).embed(
                 list(texts), input_type="query" if query else "document"
             )
 
-    def _model(self, kind: str, provider: Provider[Any]) -> EmbeddingModel:
+    def _build_model(self, provider_name: str, provider: Provider[Any]) -> EmbeddingModel:
         # pydantic-ai names the provider differently for chats and for embeddings.
-        prefix = "openai" if kind == "openai-chat" else kind
+        prefix = "openai" if provider_name == "openai-chat" else provider_name
         name = self.name.partition("/")[2]
         return infer_embedding_model(f"{prefix}:{name}", provider_factory=lambda _: provider)

@@ -1,14 +1,14 @@
 """The queue of messages to embed: the table of `EmbeddingRequest`.
 
-A worker claims requests by writing a token and a time into their rows. When the time has passed,
-another worker may claim them, because the first one was probably killed; so a worker renews the
-time (its lease) while it works. All writes of a worker check the token, so one whose claim was
-taken over changes nothing.
+A worker claims requests by writing a token and a time into their rows. After that time another
+worker may claim them, because the first one was probably killed. So a worker extends the time (its
+lease) while it is running. Every write checks the token, so a worker that has lost its claim
+changes nothing.
 
 These are single SQL statements. The ORM would need a transaction with a second statement to lock
 the rows. None of them waits for a row that another transaction has locked (SKIP LOCKED): deletes
 of messages lock requests in another order, and the two would deadlock. A skipped request is
-deleted or reset by the transaction that has it, or found again when its lease ends.
+deleted or reset by the transaction that has locked it, or claimed again when its lease expires.
 """
 
 import uuid
@@ -29,7 +29,7 @@ LOST_WORKER_ERROR = "The worker ended before the message was embedded."
 
 @dataclass(frozen=True, slots=True)
 class ClaimedMessage:
-    """A message that this worker embeds."""
+    """A message that a worker has claimed."""
 
     message_id: str
     thread_id: str
@@ -64,9 +64,9 @@ def claim_messages(
         model: The name of the embedder.
         claim: A new token. No other worker claims the requests until the lease ends.
         limit: How many requests to claim.
-        scope: A condition on requests `r`. None claims due requests. With a scope, requests are
-            claimed even if another worker has them, since a search waits for them; but not if they
-            failed before.
+        scope: A condition on requests `r`. None claims due requests. With a scope, requests
+            are claimed even if another worker has claimed them, because a search needs them. Those
+            that failed before are not claimed.
     """
     where = scope or sql.Where()
     where.add("r.error = ''" if scope else f"r.due_at <= {sql.DUE_TIME}")
@@ -85,18 +85,18 @@ def claim_messages(
         RETURNING m.id, m.thread_id, m.text, sha256(convert_to(m.text, 'UTF8'))""",
         [model, *where.params, limit, claim, LEASE_SECONDS],
     )
-    return [ClaimedMessage(*cells) for cells in found]
+    return [ClaimedMessage(*row) for row in found]
 
 
 def extend_lease(claim: uuid.UUID, message_ids: Sequence[str]) -> int:
     """Extend the claims by `LEASE_SECONDS`, and return how many this worker still holds."""
-    ours = sql.Where()
-    ours.add("message_id = ANY(%s) AND claim = %s", list(message_ids), claim)
+    where = sql.Where()
+    where.add("message_id = ANY(%s) AND claim = %s", list(message_ids), claim)
     return sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest
         SET due_at = clock_timestamp() + make_interval(secs => %s)
-        WHERE id IN ({_select_unlocked_ids(ours)})""",
-        [LEASE_SECONDS, *ours.params],
+        WHERE id IN ({_select_unlocked_ids(where)})""",
+        [LEASE_SECONDS, *where.params],
     )
 
 
@@ -112,17 +112,17 @@ def _select_unlocked_ids(where: sql.Where) -> str:
 @retry_conflicts
 def mark_failed(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
     """Record a failure. Retry later, or after `EMBEDDER_ATTEMPTS` attempts only on request."""
-    ours = sql.Where()
-    ours.add("claim = %s AND message_id = ANY(%s)", claim, list(message_ids))
+    where = sql.Where()
+    where.add("claim = %s AND message_id = ANY(%s)", claim, list(message_ids))
     sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest SET claim = NULL, error = left(%s, 2000),
             due_at = clock_timestamp()
                 + make_interval(secs => least(%s * 2 ^ (greatest(attempts, 1) - 1), %s)),
             failed_at = CASE WHEN attempts >= %s THEN clock_timestamp() END
-        WHERE id IN ({_select_unlocked_ids(ours)})""",
+        WHERE id IN ({_select_unlocked_ids(where)})""",
         [
             *(reason, MIN_RETRY_DELAY_SECONDS, MAX_RETRY_DELAY_SECONDS),
-            *(conf.app_settings().EMBEDDER_ATTEMPTS, *ours.params),
+            *(conf.app_settings().EMBEDDER_ATTEMPTS, *where.params),
         ],
     )
 
@@ -151,18 +151,18 @@ def defer_model(model: str, reason: str) -> None:
 
 @retry_conflicts
 def release_claim(claim: uuid.UUID) -> None:
-    """Give up the remaining claims. Any worker may claim the requests after a second.
+    """Release the remaining claims. Any worker may claim the requests after one second.
 
-    The attempt does not count, since nothing was tried.
+    The attempt is not counted, because the embedder was not called.
     """
-    ours = sql.Where()
-    ours.add("claim = %s", claim)
+    where = sql.Where()
+    where.add("claim = %s", claim)
     sql.execute(
         f"""UPDATE mastra_memory_embeddingrequest SET claim = NULL,
             attempts = greatest(attempts - 1, 0),
             due_at = clock_timestamp() + interval '1 second'
-        WHERE id IN ({_select_unlocked_ids(ours)})""",
-        ours.params,
+        WHERE id IN ({_select_unlocked_ids(where)})""",
+        where.params,
     )
 
 
@@ -170,7 +170,7 @@ def release_claim(claim: uuid.UUID) -> None:
 def fail_expired() -> int:
     """Mark requests as failed whose last allowed attempt was never finished; return how many.
 
-    A message that kills its worker, for example by using too much memory, ends here.
+    This applies to a message that crashes its worker, for example because it needs too much memory.
     """
     lost = sql.Where()
     attempts = conf.app_settings().EMBEDDER_ATTEMPTS
@@ -206,7 +206,7 @@ def retry_failed(request_ids: Sequence[int] | None = None) -> int:
 def enqueue(model: str, *, everything: bool = False, again: bool = False) -> int:
     """Enqueue messages that have no vectors of `model`, and return how many.
 
-    Messages that are being deleted are skipped.
+    Messages that another transaction is deleting are skipped.
 
     Args:
         model: The name of the embedder.
@@ -237,9 +237,9 @@ def enqueue(model: str, *, everything: bool = False, again: bool = False) -> int
 def enqueue_copies(model: str) -> int:
     """Enqueue copied messages without vectors, in clones whose other messages have some.
 
-    Cloning copies the vectors or the requests of each message. A copy with neither was lost in a
-    race with a worker. Messages that were saved to the clone later are left alone: whether they
-    have vectors depends on their agent's options.
+    Cloning copies the vectors or the requests of each message. If a copy has
+    neither, a worker changed the original at the same time. Messages that were saved to the clone
+    later are not enqueued: whether they have vectors depends on their agent's options.
     """
     return sql.execute(
         f"""INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)

@@ -82,7 +82,7 @@ def list_dimensions() -> dict[str, list[int]]:
     """Return the lengths of the stored vectors of each model.
 
     PostgreSQL has no "skip scan" for SELECT DISTINCT, so a recursive query jumps from one model and
-    length to the next in the index. That reads a few entries even among millions of vectors.
+    length to the next in the index. It reads only a few entries, even with millions of vectors.
     """
     found = sql.fetch_all(
         f"""WITH RECURSIVE kinds AS (
@@ -100,7 +100,7 @@ def list_dimensions() -> dict[str, list[int]]:
 def delete_model(model: str) -> int:
     """Delete the requests, indexes and vectors of a model, and return how many vectors.
 
-    Must not be called inside a transaction: the indexes are dropped concurrently.
+    Do not call it inside a transaction, because the indexes are dropped concurrently.
     """
     for dimensions in list_dimensions().get(model, []):
         VectorIndex.for_model(model, dimensions).drop()
@@ -109,7 +109,7 @@ def delete_model(model: str) -> int:
 
 
 def _delete_rows(table: str, model: str) -> int:
-    """Delete the model's rows in batches. Rows that others have locked are retried later."""
+    """Delete the model's rows in batches. Rows that are locked by others are retried."""
     total = 0
     while True:
         deleted = sql.execute(

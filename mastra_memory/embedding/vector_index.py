@@ -1,7 +1,7 @@
-"""The HNSW index over the vectors of one model: its SQL, building and dropping it.
+"""Build, drop and query the HNSW index of the vectors of one model.
 
-Vectors of models with different lengths share one column, and pgvector indexes only vectors of one
-length. So each model and length has a partial index on an expression that casts to that length.
+Vectors of all models are stored in one column, but a pgvector index needs vectors of one length. So
+each model and length has a partial index on an expression that casts to this length.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ MAX_VECTOR_DIMENSIONS = 2_000
 MAX_HALFVEC_DIMENSIONS = 4_000
 """The most dimensions that pgvector can index, as `vector` and as `halfvec`."""
 DEFAULT_BUILD_MEMORY = "512MB"
-"""`maintenance_work_mem` for building: it is fast as long as the graph fits into it."""
+"""`maintenance_work_mem` for the build, which is fast if the graph fits into this memory."""
 
 _METRICS = {
     "cosine": ("<=>", "cosine_ops", "greatest(0, least(1, 1 - ({0})))"),
@@ -43,7 +43,7 @@ class VectorIndex:
 
     @property
     def name(self) -> str:
-        """The name in the database. A hash: model names may be long and have any character."""
+        """The name in the database. It is a hash because model names may have any characters."""
         key = f"{self.model}\n{self.dimensions}\n{self.metric}".encode()
         return f"mastra_embedding_hnsw_{hashlib.sha256(key).hexdigest()[:16]}"
 
@@ -61,7 +61,7 @@ class VectorIndex:
 
     @property
     def condition(self) -> str:
-        """The condition of the partial index. As literals: PostgreSQL does not match parameters."""
+        """The condition of the partial index, without parameters, which PostgreSQL cannot match."""
         model = self.model.replace("'", "''").replace("%", "%%")
         return f"model = '{model}' AND dimensions = {self.dimensions}"
 
@@ -84,9 +84,9 @@ class VectorIndex:
         return bool(found and found[0])
 
     def build(self) -> None:
-        """Build the index without blocking reads and writes. Replace an incomplete one.
+        """Build the index without blocking reads and writes. An incomplete index is replaced.
 
-        Must not be called inside a transaction.
+        Do not call this inside a transaction.
 
         Raises:
             InvalidInput: The vectors have more dimensions than pgvector can index.

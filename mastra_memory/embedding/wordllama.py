@@ -1,4 +1,4 @@
-"""`local/wordllama`, the default embedder: a small model with its weights in its package."""
+"""`local/wordllama`, the default embedder: a small model whose package contains the weights."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ def _preserve_root_logger() -> Iterator[None]:
 
 
 class WordLlamaEmbedder:
-    """Vectors of 256 dimensions, tens of thousands of short texts per second, no downloads."""
+    """A local embedder with 256 dimensions. It is fast and does not download anything."""
 
     passage_bytes = 1_600
     batch_size = 256
@@ -48,7 +48,7 @@ class WordLlamaEmbedder:
         spec = util.find_spec("wordllama")
         if spec is None or spec.origin is None:
             raise ProviderRefused(f"{NAME} needs the package wordllama: pip install wordllama")
-        # Import and loading take about half a second each, so only a process that embeds does it.
+        # Importing and loading take about half a second each, so this is done only when needed.
         with _preserve_root_logger():  # Importing wordllama configures the root logger.
             from wordllama import WordLlama
 
@@ -56,7 +56,7 @@ class WordLlamaEmbedder:
         self._model: Any = WordLlama.load(cache_dir=folder, disable_download=True)
 
     def embed(self, texts: Sequence[str], *, query: bool, timeout: float) -> Embeddings:
-        """Return the vectors, not normalised. A text without a known word has a vector of zeros."""
+        """Return the vectors, not normalised. A text of unknown words has a vector of zeros."""
         # Sort by length: within a batch all texts are padded to the longest.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         vectors = self._model.embed([texts[index] for index in order], batch_size=BATCH_SIZE)

@@ -1,4 +1,4 @@
-"""The interface to text models. It records what each call used."""
+"""Call text models, and record the tokens and cost of each call."""
 
 from mastra_memory.llm.text_models import (
     Purpose,

@@ -1,6 +1,6 @@
-"""`local/extractive`: titles and summaries without a model, made of sentences of the prompt.
+"""`local/extractive`: build titles and summaries from sentences of the prompt, without a model.
 
-The default, so that everything runs without an API key.
+This is the default, so that the app runs without an API key.
 """
 
 import re
@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w{4,}")
 
 
 def generate(request: TextRequest) -> TextReply:
-    """Return sentences of the prompt. Raise `ProviderRefused` for any but titles and summaries."""
+    """Return sentences of the prompt. Raise `ProviderRefused` for other purposes."""
     generator = _GENERATORS.get(request.purpose)
     if generator is None or request.output is not None:
         raise ProviderRefused(
@@ -52,7 +52,7 @@ def _build_summary(prompt: str) -> str:
     weights = Counter(word.lower() for sentence in sentences for word in _WORD.findall(sentence))
 
     def score(index: int) -> float:
-        # The mean weight of the words; 3 more in the divisor keep short sentences from winning.
+        # The mean weight of the words. The 3 in the divisor reduces the scores of short sentences.
         words = {word.lower() for word in _WORD.findall(sentences[index])}
         return sum(weights[word] for word in words) / (len(words) + 3)
 

@@ -64,15 +64,9 @@ def generate(request: TextRequest) -> TextReply:
     except TimeoutError as error:
         raise ProviderUnavailable(f"{name} did not answer in time") from error
     except model_errors.ModelAPIError as error:
-        kind = ProviderUnavailable if is_retryable(error) else ProviderRefused
-        raise kind(f"{name}: {error.message}") from error
-    except (
-        model_errors.UserError,
-        model_errors.AgentRunError,
-        ImportError,
-        ValueError,
-        TypeError,
-    ) as error:
+        error_class = ProviderUnavailable if is_retryable(error) else ProviderRefused
+        raise error_class(f"{name}: {error.message}") from error
+    except _REFUSALS as error:
         raise ProviderRefused(f"{name}: {error}") from error
 
 
@@ -94,13 +88,13 @@ async def _generate(name: str, request: TextRequest) -> TextReply:
     agent = Agent(model, instructions=request.instructions, output_type=_build_output_type(request))
     async with asyncio.timeout(seconds * (1 + request.retries)), model:
         result = await agent.run(request.prompt, model_settings=settings)
-    used = result.usage
+    usage = result.usage
     is_text = request.output is None
     return TextReply(
         text=result.output if is_text else "",
         value=None if is_text else result.output,
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
         cost=_compute_cost(name, result.new_messages()),
     )
 
@@ -130,14 +124,12 @@ def build_provider(name: str) -> tuple[str, Provider[Any]]:
     provider_settings = _get_provider_settings(requested_name)
     provider_name = _PROVIDER_NAMES.get(requested_name, requested_name)
     try:
-        kind = infer_provider_class(provider_name)
+        provider_class = infer_provider_class(provider_name)
     except ValueError:
         return "openai-chat", _build_compatible_provider(provider_name, provider_settings)
-    if "base_url" in provider_settings and "base_url" not in signature(kind).parameters:
-        return "openai-chat", _build_compatible_provider(
-            provider_name, provider_settings
-        )  # another server
-    provider: Provider[Any] = kind(**provider_settings)
+    if "base_url" in provider_settings and "base_url" not in signature(provider_class).parameters:
+        return "openai-chat", _build_compatible_provider(provider_name, provider_settings)
+    provider: Provider[Any] = provider_class(**provider_settings)
     return provider_name, provider
 
 
@@ -182,6 +174,6 @@ def _compute_cost(name: str, messages: list[ModelMessage]) -> Decimal | None:
 
 
 def _compute_price(price: Mapping[str, float], answer: ModelResponse) -> Decimal:
-    paid_in = Decimal(str(price.get("input", 0))) * answer.usage.input_tokens
-    paid_out = Decimal(str(price.get("output", 0))) * answer.usage.output_tokens
-    return (paid_in + paid_out) / MILLION
+    input_price = Decimal(str(price.get("input", 0))) * answer.usage.input_tokens
+    output_price = Decimal(str(price.get("output", 0))) * answer.usage.output_tokens
+    return (input_price + output_price) / MILLION

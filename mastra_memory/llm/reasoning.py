@@ -3,7 +3,7 @@
 import re
 
 _BLOCK = re.compile(r"<(think|thinking|reasoning)\b[^>]*>.*?(?:</\1>|\Z)", re.I | re.S)
-# Some servers cut off the opening tag: everything up to the closing one is reasoning.
+# Some servers remove the opening tag. Everything up to the closing tag is then reasoning.
 _WITHOUT_OPENING_TAG = re.compile(r"^.*</(?:think|thinking|reasoning)>", re.I | re.S)
 
 

@@ -72,7 +72,8 @@ def summarize(
         messages: Oldest first. Without messages the summary is empty.
         model: `provider/model`; by default the setting `MODEL`.
         instructions: Text to add to the instructions of the summary.
-        extract: A pydantic model or a JSON schema. If that fails, the result says why.
+        extract: A pydantic model or a JSON schema. If the extraction fails, the result has the
+            reason in `extraction_failures`.
         thread_id: The thread for which the usage is recorded.
         resource_id: The resource for which the usage is recorded if there is no thread.
 
@@ -123,12 +124,12 @@ def select_newest_messages(
     newest_first: Iterable[StoredMessage], max_tokens: int
 ) -> list[StoredMessage]:
     """Return the newest messages that fit into `max_tokens`, oldest first, and at least one."""
-    used = tokens.get_token_counter()
+    counter = tokens.get_token_counter()
     kept: list[StoredMessage] = []
-    spent = tokens.TOKENS_PER_LIST
+    token_count = tokens.TOKENS_PER_LIST
     for message in newest_first:
-        spent += used.message(message.role, message.content)
-        if kept and spent > max_tokens:
+        token_count += counter.message(message.role, message.content)
+        if kept and token_count > max_tokens:
             break
         kept.append(message)
     return kept[::-1]

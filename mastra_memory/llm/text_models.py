@@ -1,4 +1,4 @@
-"""Call a text model by name and record what it used."""
+"""Call a text model by name, and record the tokens and cost."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ class TextRequest:
     output: Any = None
     """A pydantic model or a JSON schema that the answer must match; None for text."""
     retries: int = 0
-    """How often to repeat the request if the provider is unavailable."""
+    """The number of retries if the provider is unavailable."""
     max_tokens: int | None = None
     """The maximum length of the answer."""
 
@@ -39,7 +39,7 @@ class TextReply:
 
     text: str = ""
     value: Any = None
-    """The answer as `TextRequest.output` asks for."""
+    """The answer in the format of `TextRequest.output`."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal | None = None
@@ -47,7 +47,7 @@ class TextReply:
 
 
 TextModel = Callable[[TextRequest], TextReply]
-"""Answers requests. Raises only `ProviderUnavailable` and `ProviderRefused`."""
+"""A function that answers requests. It raises only `ProviderUnavailable` and `ProviderRefused`."""
 
 # Imported at the first call, so that a process without model calls does not load their libraries.
 _LOCAL_MODELS = {"local/extractive": "mastra_memory.llm.extractive.generate"}
@@ -90,8 +90,8 @@ def _find_model(name: str) -> TextModel:
         raise InvalidInput(f"The model must be named provider/model, not {name!r}")
     if name.startswith("local/") and name not in _LOCAL_MODELS:
         raise InvalidInput(f"Unknown model {name}. Local models: {', '.join(_LOCAL_MODELS)}")
-    answer: TextModel = import_string(_LOCAL_MODELS.get(name, _PROVIDER_MODEL))
-    return answer
+    model: TextModel = import_string(_LOCAL_MODELS.get(name, _PROVIDER_MODEL))
+    return model
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def clean_title(answer: str) -> str:
 
 
 def _drop_invisible(line: str) -> str:
-    """Return the line without control characters and those that change the writing direction."""
+    """Return the line without control characters, including those for the text direction."""
     kept = (c for c in line if c in "\t\u200c\u200d" or unicodedata.category(c) not in ("Cc", "Cf"))
     return "".join(kept).strip()
 

@@ -1,4 +1,4 @@
-"""Record what calls to models used."""
+"""Record the tokens and cost of calls to models."""
 
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ def record_usage(
     thread_id: str | None = None,
     resource_id: str | None = None,
 ) -> None:
-    """Record one call. If the thread was deleted meanwhile, the numbers are kept without it."""
+    """Record one call. If the thread has been deleted, its id is not recorded."""
     owner = None if thread_id else resource_id and json_text.clean_text(resource_id)
     sql.execute(
         """INSERT INTO mastra_memory_modelusage

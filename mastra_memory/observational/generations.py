@@ -1,4 +1,4 @@
-"""Read, configure and clone observational records: the newest one is the head of its history."""
+"""Read, configure and clone observational records. The newest generation is called the head."""
 
 import re
 import time
@@ -63,7 +63,7 @@ def list_history(
 def wait_for_buffering(
     scope: str, *, thread_id: str | None, resource_id: str | None, timeout: float
 ) -> ObservationalRecord | None:
-    """Return the head when nothing is being buffered for it, or after `timeout` seconds."""
+    """Wait until nothing is being buffered, at most `timeout` seconds, and return the head."""
     deadline = time.monotonic() + timeout
     while True:
         head = find_head(scope, thread_id=thread_id, resource_id=resource_id)
@@ -97,7 +97,7 @@ def clone_head(
     clone_resource_id: str,
     message_id_map: Mapping[str, str],
 ) -> ObservationalRecord | None:
-    """Copy the head about the source thread for the clone, and return the copy if there is one.
+    """Copy the head of the source thread for the clone, and return the copy, or None.
 
     The thread's own record takes precedence over its resource's. A resource's record is shared by
     all threads of the resource, so it is copied only to another resource, and only if that one has

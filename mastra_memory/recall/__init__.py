@@ -1,1 +1,1 @@
-"""Choosing what goes into the next prompt: history, matches, and the messages around them."""
+"""Select the messages of the next prompt: history, matches, and their neighbours."""

@@ -1,4 +1,4 @@
-"""History: one page of a thread's messages, with the owner and the total in one statement."""
+"""Read one page of a thread's messages, with the owner and the total, in one statement."""
 
 from typing import Literal
 
@@ -18,10 +18,10 @@ def read_page(
     message_filter: MessageFilter | None = None,
     include_total: bool = True,
 ) -> MessagePage:
-    """Return one page of the thread, in the order in which it is read; one statement.
+    """Return one page of the thread, in the order of the pages, with one statement.
 
-    A page ends early where its messages reach `MAX_PAGE_BYTES`. Its `page` and `per_page` then
-    differ from the request, and the next page of that size continues right after it.
+    A page ends early if its messages reach `MAX_PAGE_BYTES`. Its `page` and `per_page` then differ
+    from the request, and the next page of that size continues after it.
 
     Args:
         thread_id: The thread.
@@ -30,7 +30,7 @@ def read_page(
         per_page: Messages per page; False for all.
         newest_first: Whether pages start at the newest message.
         message_filter: Only messages that match.
-        include_total: False saves counting. `total` is then the number of messages up to and
+        include_total: False skips the count. `total` is then the number of messages up to and
             including this page.
 
     Raises:
@@ -69,8 +69,8 @@ def read_page(
 def build_short_page(messages: list[StoredMessage], offset: int, total: int) -> MessagePage:
     """Return a page that ends early, numbered so that the next page continues where it ends.
 
-    Pages are numbered by their size, so the size has to divide the offset: a client that asks for
-    `page + 1` with the `per_page` of this answer misses nothing.
+    The offset of a page is its number times its size, so the new size must divide the offset. A
+    client that requests `page + 1` with the returned `per_page` then gets the next messages.
     """
     size = len(messages)
     while offset % size:
@@ -82,7 +82,7 @@ def build_filter_condition(message_filter: MessageFilter | None) -> sql.Where:
     """Return the filter as SQL on a message `m`.
 
     Raises:
-        InvalidInput: A metadata key is invalid, or a value is not a plain one.
+        InvalidInput: A metadata key is invalid, or a value is a list or an object.
     """
     where = sql.Where()
     if message_filter is None:

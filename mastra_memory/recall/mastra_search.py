@@ -1,8 +1,8 @@
-"""Answer a semantic search with the messages that Mastra's own search returns.
+"""Return the same messages for a semantic search as Mastra.
 
-Mastra's search is a recall shown as a list: the matches together with the newest messages of the
-thread, newest first, regardless of scores. Clients written for Mastra rely on that. `searchType`
-asks for ranked results instead; see `search_service`.
+Mastra's search is a recall: it returns the matches together with the newest messages of the thread,
+newest first, without scores. Clients for Mastra rely on this. With `searchType`, results are ranked
+instead; see `search_service`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,17 +39,17 @@ def search(
 ) -> SearchResult:
     """Return the matches and the newest messages of a thread, newest first.
 
-    The thread is `thread_id`, or the one of the resource that was last active. In the scope of a
-    thread each match comes with its window, in the scope of a resource without.
+    The thread is `thread_id`, or the thread of the resource with the latest activity. Matches have
+    neighbours in the scope of a thread, but not in the scope of a resource.
 
     Args:
         options: The options of the agent and of the call.
-        agent_options: The agent's own options. They decide how many of the newest messages of a
-            thread have neighbours in the result.
+        agent_options: The options of the agent alone. Their `last_messages` is the number of the
+            newest messages of a thread that have neighbours in the result.
         query: The text to search for.
         resource_id: The owner of the threads.
         thread_id: The thread, or None.
-        limit: The most messages to return.
+        limit: The largest number of messages to return.
 
     Raises:
         AccessDenied: The thread belongs to another resource.
@@ -106,7 +106,7 @@ def _get_context_size(options: MemoryOptions) -> tuple[int, int]:
     """Return how many neighbours to show before and after each message."""
     semantic_recall = options.raw.get("semantic_recall")
     size = semantic_recall.get("message_range") if isinstance(semantic_recall, Mapping) else None
-    if isinstance(size, Mapping):  # Mastra takes 0 as not set here.
+    if isinstance(size, Mapping):  # Like Mastra, treat 0 as not set.
         before, after = DEFAULT_CONTEXT
         return size.get("before") or before, size.get("after") or after
     return DEFAULT_CONTEXT if size is None else (size, size)
@@ -118,7 +118,7 @@ def _build_hits(
     thread_ids = list({message.thread_id for message in messages})
     titles = dict(Thread.objects.filter(pk__in=thread_ids).values_list("pk", "title"))
     allowed = limits.limit_window(*context_size, matches=len(messages))
-    # The default size is always allowed: it is small.
+    # The default size is small, so it is always allowed.
     before, after = (
         max(limited, min(size, default))
         for limited, size, default in zip(allowed, context_size, DEFAULT_CONTEXT, strict=True)
@@ -144,7 +144,7 @@ def _read_contexts(
 ) -> dict[str, SearchContext]:
     """Return the neighbours of each message that is among the newest of its thread.
 
-    Mastra reads them from the history that it recalls anyway. Older matches have no context.
+    Mastra takes them from the recalled history, so older matches have no neighbours.
     """
     threads_messages: dict[str, list[StoredMessage]] = {}
     for message in queries.list_newest_of_threads(thread_ids, history_size):

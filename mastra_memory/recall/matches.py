@@ -1,4 +1,4 @@
-"""Semantic recall: find the messages that match what the next prompt is about."""
+"""Semantic recall: find the messages that match a query."""
 
 from collections.abc import Sequence
 
@@ -29,20 +29,20 @@ def find_matches(
     `limits.limit_matches` may lower `top_k`.
 
     Raises:
-        InvalidInput: The scope is a thread and `thread_id` is None, or likewise for a resource.
+        InvalidInput: The id that the scope needs, `thread_id` or `resource_id`, is None.
         ProviderUnavailable, ProviderRefused, EmbedderMismatch: See `engine.find_matches`.
     """
-    chosen = limits.limit_matches(options.semantic_recall or SemanticRecallOptions())
+    recall_options = limits.limit_matches(options.semantic_recall or SemanticRecallOptions())
     request = SearchRequest(
         query=query,
-        scope=build_scope(chosen, thread_id=thread_id, resource_id=resource_id),
-        filter=chosen.filter,
-        threshold=chosen.threshold,
+        scope=build_scope(recall_options, thread_id=thread_id, resource_id=resource_id),
+        filter=recall_options.filter,
+        threshold=recall_options.threshold,
         catch_up=not options.read_only,
         parse_operators=False,
     )
-    search_type: SearchType = "hybrid" if chosen.mode == "hybrid" else "semantic"
-    return engine.find_matches(request, search_type, limit=chosen.top_k)
+    search_type: SearchType = "hybrid" if recall_options.mode == "hybrid" else "semantic"
+    return engine.find_matches(request, search_type, limit=recall_options.top_k)
 
 
 def read_windows(
@@ -54,27 +54,30 @@ def read_windows(
 ) -> list[StoredMessage]:
     """Read the matches and the messages of `include`, each with its neighbours.
 
-    `message_range` of the options says how many neighbours a match has. Where a window would
-    separate a tool call from its result, the other one is added.
+    The option `message_range` is the number of neighbours of a match. If a window contains only a
+    tool call or only its result, the other one is added.
     """
-    chosen = limits.limit_matches(options.semantic_recall or SemanticRecallOptions())
+    recall_options = limits.limit_matches(options.semantic_recall or SemanticRecallOptions())
     windows = [
         *include,
-        *(Include(id=m.id, before=chosen.before, after=chosen.after) for m in matches.scored),
+        *(
+            Include(id=m.id, before=recall_options.before, after=recall_options.after)
+            for m in matches.scored
+        ),
     ]
     messages = window.read_windows(windows, resource_id=resource_id)
     return tool_pairs.complete_tool_pairs(messages, resource_id=resource_id)
 
 
 def build_scope(
-    chosen: SemanticRecallOptions, *, thread_id: str | None, resource_id: str | None
+    recall_options: SemanticRecallOptions, *, thread_id: str | None, resource_id: str | None
 ) -> SearchScope:
-    """Return where a recall searches. A thread of another resource has no matches.
+    """Return the scope of a recall. A thread of another resource has no matches.
 
     Raises:
         InvalidInput: The scope's id is None.
     """
-    if chosen.scope == "thread":
+    if recall_options.scope == "thread":
         if thread_id is None:
             raise _missing_scope_id("threadId", "thread")
         return SearchScope(thread_id=thread_id, resource_id=resource_id)

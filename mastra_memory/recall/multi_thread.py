@@ -1,4 +1,4 @@
-"""History of several threads: pages of their messages, ordered by time like one conversation."""
+"""List the messages of several threads in pages, ordered by time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ def list_messages(
 ) -> MessagePage:
     """Return one page of the messages of several threads, in one statement.
 
-    Unknown threads are left out, and with `resource_id` those of other resources.
+    Unknown threads are omitted. With `resource_id`, threads of other resources are omitted too.
 
     Args:
         thread_ids: The threads, at most `MAX_IDS`.

@@ -1,4 +1,5 @@
-"""The SQL of recall. Values are always parameters; only names and fragments are formatted in.
+"""The SQL of recall. Values are always passed as parameters; only names and SQL fragments
+are interpolated.
 
 All statements that read messages keep a running sum of the bytes of their content and stop at
 `MAX_PAGE_BYTES`, so that a few huge messages do not fill the memory of a web process. They are
@@ -16,7 +17,7 @@ from mastra_memory.search.scope import VISIBLE
 from mastra_memory.types import Include, StoredMessage
 
 DEEP_OFFSET = 200
-"""From this offset on, a page's keys are read from the index first, and then only its rows."""
+"""From this offset on, the keys of a page are read from the index first, then its rows."""
 
 
 def _bytes_before(order: str) -> str:
@@ -36,10 +37,10 @@ def read_history_page(
 ) -> list[sql.SqlRow]:
     """Return one row per message: the thread's owner, the total, and the `StoredMessage`.
 
-    One row without a message if the page is empty, and no row if the thread does not exist. This is
-    the statement that servers of agents send most often, so owner, total and page come together.
-    Without `include_total`, the total is 0 and one more message than `limit` is read, which tells
-    whether more follow. Without a `limit` the page may have any size.
+    An empty page has one row without a message. If the thread does not exist, there is no row. This
+    is the most frequent statement of an agent, so it reads owner, total and page together. Without
+    `include_total`, the total is 0, and one more message than `limit` is read to find out whether
+    more follow. Without a `limit` the page may have any size.
     """
     order = "m.created_at DESC, m.sequence DESC" if newest_first else "m.created_at, m.sequence"
     row_limit = None if limit is None else min(limit + (not include_total), sql.MAX_PAGE)
@@ -47,7 +48,7 @@ def read_history_page(
     page = f"""FROM mastra_memory_message m WHERE m.thread_id = %s AND {where}
         ORDER BY {order} LIMIT %s OFFSET %s"""
     if offset >= DEEP_OFFSET and not where.conditions:
-        # An index-only scan passes over the rows before the page without reading them.
+        # An index-only scan skips the rows before the page without reading them.
         page = f"""FROM (SELECT m.thread_id, m.created_at, m.sequence {page}) AS key
             JOIN mastra_memory_message m USING (thread_id, created_at, sequence)"""
     total, total_params = "0", []
@@ -57,7 +58,7 @@ def read_history_page(
         total_params = [thread_id, *where.params]
     order = order.replace("m.created_at", "p.created").replace("m.", "p.")
     return sql.fetch_all_prepared(
-        # The order of the running sum is that of the result, so it needs no sort of its own.
+        # The running sum and the result have the same order, so the rows are sorted once.
         f"""WITH owner AS MATERIALIZED (
             SELECT t.resource_id, {total} AS total FROM mastra_memory_thread t WHERE t.id = %s)
         SELECT owner.resource_id, owner.total, p.*
@@ -74,7 +75,7 @@ def read_history_page(
             *where.params,
             row_limit,
             min(offset, sql.MAX_PAGE),
-            sql.MAX_PAGE if limit is None else limits.page_bytes(),
+            sql.MAX_PAGE if limit is None else limits.get_max_page_bytes(),
         ],
     )
 
@@ -97,7 +98,7 @@ def read_page_of_threads(
             *where.params,
             limit,
             offset,
-            sql.MAX_PAGE if limit is None else limits.page_bytes(),
+            sql.MAX_PAGE if limit is None else limits.get_max_page_bytes(),
         ],
     )
     return rows[0][0], [StoredMessage(*row[1:-1]) for row in rows if row[1] is not None]
@@ -111,7 +112,7 @@ def list_newest(where: sql.Where, limit: int) -> list[StoredMessage]:
                 SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
                 ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) p) p
         WHERE p.bytes_before < %s ORDER BY p.created DESC, p.sequence DESC""",
-        [*where.params, limit, limits.page_bytes()],
+        [*where.params, limit, limits.get_max_page_bytes()],
     )
     return [StoredMessage(*row[:-1]) for row in rows]
 
@@ -119,8 +120,8 @@ def list_newest(where: sql.Where, limit: int) -> list[StoredMessage]:
 def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMessage]:
     """Return the messages of all windows, each once, oldest first.
 
-    The keys are read first, from the index alone. Where large windows overlap, each message is
-    then read once.
+    The keys are read first, from the index alone. So each message is read once, even if windows
+    overlap.
     """
     neighbours = build_neighbours(
         "target", "m.thread_id, m.created_at, m.sequence", before="w.before", after="w.after"
@@ -145,16 +146,16 @@ def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMe
             [max(include.before, 0) for include in includes],
             [max(include.after, 0) for include in includes],
             resource_id,
-            limits.page_bytes(),
+            limits.get_max_page_bytes(),
         ],
     )
     return [StoredMessage(*row[:-1]) for row in rows]
 
 
 def list_newest_of_threads(thread_ids: Sequence[str], limit: int) -> list[StoredMessage]:
-    """Return the visible ones of the newest `limit` messages of each thread, oldest first.
+    """Return the visible messages among the newest `limit` of each thread, oldest first.
 
-    In SQL, because the ORM has no limit for each group.
+    This is SQL because the ORM has no limit per group.
     """
     rows = sql.fetch_all(
         f"""SELECT {MESSAGE_COLUMNS} FROM unnest(%s::text[]) AS t(id) CROSS JOIN LATERAL (
@@ -169,10 +170,10 @@ def list_newest_of_threads(thread_ids: Sequence[str], limit: int) -> list[Stored
 def save_cursor(
     thread_id: str, key: str, cursor: dict[str, Any], limit_values: dict[str, int]
 ) -> None:
-    """Store a cursor in the thread's metadata, unless the one there is later.
+    """Store a cursor in the thread's metadata, unless the stored one is later.
 
-    One statement decides and writes: two turns of a thread may finish at once. A cursor with other
-    limits than `limit_values` is replaced in any case.
+    One statement compares and writes, because two turns of a thread may finish at the same time. A
+    stored cursor with limits other than `limit_values` is always replaced.
     """
     sql.execute(
         """UPDATE mastra_memory_thread

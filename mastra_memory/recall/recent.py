@@ -1,6 +1,6 @@
-"""The newest messages of a thread: a number of them, or as many as fit into a number of tokens.
+"""Read the newest messages of a thread, up to a number of messages or of tokens.
 
-A tool call and its result, if they are in different messages, are both kept or both left out.
+If a tool call and its result are in different messages, both are included or both are omitted.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ from mastra_memory.recall import queries
 from mastra_memory.types import StoredMessage
 
 PAGE_SIZE = 40
-"""Messages that are read at a time until the tokens are used up."""
+"""How many messages are read at a time until the token limit is reached."""
 MAX_CALL_DISTANCE = 40
-"""A tool result is kept together with a call at most this many messages before it."""
+"""A tool result is kept together with its call if it is at most this many messages before."""
 CURSOR_KEY = "memoryTokenLimiter"
 """The key of a thread's metadata under which Mastra and we store `TokenLimitCursor`."""
 
@@ -29,18 +29,18 @@ def list_newest(
     *,
     before: StoredMessage | None = None,
     since: datetime | str | None = None,
-    without: Collection[str] = (),
+    exclude_ids: Collection[str] = (),
 ) -> list[StoredMessage]:
     """Return the last `count` messages, newest first, in one statement.
 
-    Fewer are returned where they reach `MAX_PAGE_BYTES`, but at least one.
+    Fewer, but at least one, are returned if they reach `MAX_PAGE_BYTES`.
 
     Args:
         thread_id: The thread.
         count: How many messages; None for as many as the settings allow.
         before: Only messages before this one.
         since: Only messages after this time.
-        without: Ids of messages to leave out.
+        exclude_ids: Ids of messages to leave out.
     """
     where = sql.Where()
     where.add("m.thread_id = %s", json_text.clean_text(thread_id))
@@ -48,13 +48,13 @@ def list_newest(
         where.add("(m.created_at, m.sequence) < (%s::timestamptz, %s)", *before.sort_key)
     if since is not None:
         where.add("m.created_at > %s", since)
-    if without:
-        where.add("m.id <> ALL(%s)", list(without))
+    if exclude_ids:
+        where.add("m.id <> ALL(%s)", list(exclude_ids))
     return queries.list_newest(where, read_limits.limit_history(None) if count is None else count)
 
 
 def list_last_messages(
-    thread_id: str, count: int, *, without: Collection[str] = ()
+    thread_id: str, count: int, *, exclude_ids: Collection[str] = ()
 ) -> list[StoredMessage]:
     """Return the last `count` messages, oldest first.
 
@@ -62,10 +62,12 @@ def list_last_messages(
     added.
     """
     count = read_limits.limit_history(count)
-    messages = list_newest(thread_id, count, without=without)
+    messages = list_newest(thread_id, count, exclude_ids=exclude_ids)
     missing_calls = _find_results_without_calls(reversed(messages))
     if missing_calls and len(messages) == count:
-        older = list_newest(thread_id, MAX_CALL_DISTANCE, before=messages[-1], without=without)
+        older = list_newest(
+            thread_id, MAX_CALL_DISTANCE, before=messages[-1], exclude_ids=exclude_ids
+        )
         for index, message in enumerate(older):
             missing_calls -= _get_call_ids(message)
             if not missing_calls:
@@ -93,10 +95,10 @@ def _get_call_ids(message: StoredMessage) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenLimitCursor:
-    """Up to where the history of a thread was left out, because it exceeded `message_history`.
+    """The end of the messages that are omitted from prompts because of `message_history`.
 
-    What was left out once stays left out, so that a prompt begins with the same messages for many
-    turns and the provider's prompt cache works.
+    Omitted messages stay omitted. So the prompts of many turns begin with the same messages, and
+    the provider's prompt cache stays valid.
     """
 
     created: str
@@ -104,13 +106,13 @@ class TokenLimitCursor:
     message_ids: tuple[str, ...]
     """Messages of exactly this time that were left out."""
     limits: MessageHistoryOptions
-    """The limits that it was made for. It does not count under other limits."""
+    """The limits for which the cursor was created. With other limits it is ignored."""
 
     @staticmethod
     def read(
         metadata: Mapping[str, Any] | None, limits: MessageHistoryOptions
     ) -> "TokenLimitCursor | None":
-        """Return the cursor in a thread's metadata; None without a valid one for these limits."""
+        """Return the cursor in a thread's metadata, or None if there is no valid one."""
         stored: Any = (metadata or {}).get(CURSOR_KEY)
         try:
             is_current = _get_limit_values(limits).items() <= stored.items()
@@ -122,7 +124,7 @@ class TokenLimitCursor:
 
     @staticmethod
     def at(message: StoredMessage, limits: MessageHistoryOptions) -> "TokenLimitCursor":
-        """Return the cursor that leaves out `message` and all before it."""
+        """Return the cursor that omits `message` and all messages before it."""
         rows = sql.fetch_all(
             """SELECT id FROM mastra_memory_message
             WHERE thread_id = %s AND created_at = %s AND sequence <= %s ORDER BY sequence""",
@@ -137,7 +139,7 @@ class TokenLimitCursor:
         return message.created < self.created
 
     def save(self, thread_id: str) -> None:
-        """Store the cursor in the thread's metadata, unless the one there is later."""
+        """Store the cursor in the thread's metadata, unless the stored one is later."""
         limit_values = _get_limit_values(self.limits)
         cursor = {"createdAt": self.created, "messageIds": list(self.message_ids), **limit_values}
         queries.save_cursor(thread_id, CURSOR_KEY, cursor, limit_values)
@@ -153,7 +155,7 @@ class FittingMessages:
 
     messages: Sequence[StoredMessage]
     left_out: StoredMessage | None
-    """The newest message that did not fit into the tokens. None if another limit came first."""
+    """The newest message beyond the token limit; None if another limit was reached first."""
 
 
 def fit_into_tokens(
@@ -162,22 +164,22 @@ def fit_into_tokens(
     *,
     max_messages: int | None = None,
     cursor: TokenLimitCursor | None = None,
-    without: Collection[str] = (),
+    exclude_ids: Collection[str] = (),
 ) -> FittingMessages:
-    """Return the newest messages that fit. They are read in pages, until one does not fit.
+    """Return the newest messages within the token limit, reading a page at a time.
 
     Args:
         thread_id: The thread.
         max_tokens: Estimated tokens; see `content.tokens`.
-        max_messages: The most messages to return; None for as many as the settings allow.
-        cursor: Stop at the messages that this cursor leaves out.
-        without: Ids of messages to leave out.
+        max_messages: The largest number of messages; None for as many as the settings allow.
+        cursor: Stop at the messages that this cursor omits.
+        exclude_ids: Ids of messages to leave out.
     """
     max_messages = read_limits.limit_history(max_messages)
     counter = tokens.get_token_counter()
     newest_first: list[StoredMessage] = []
     used = tokens.TOKENS_PER_LIST
-    for group in _group_tool_pairs(iterate_newest(thread_id, without=without)):
+    for group in _group_tool_pairs(iterate_newest(thread_id, exclude_ids=exclude_ids)):
         if cursor is not None and cursor.leaves_out(group[-1]):
             break
         if len(newest_first) + len(group) > max_messages:
@@ -190,11 +192,11 @@ def fit_into_tokens(
 
 
 def iterate_newest(
-    thread_id: str, *, without: Collection[str] = (), page_size: int = PAGE_SIZE
+    thread_id: str, *, exclude_ids: Collection[str] = (), page_size: int = PAGE_SIZE
 ) -> Iterator[StoredMessage]:
     """Yield all messages of the thread, newest first, reading a page at a time."""
     before: StoredMessage | None = None
-    while page := list_newest(thread_id, page_size, before=before, without=without):
+    while page := list_newest(thread_id, page_size, before=before, exclude_ids=exclude_ids):
         yield from page
         if len(page) < page_size and not read_limits.reaches_page_bytes(page):
             return

@@ -1,4 +1,4 @@
-"""Answer `Memory.search`: ranked results, or a list as Mastra's search returns it."""
+"""Implement `Memory.search`: ranked results, or results like those of Mastra."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from mastra_memory.types import SearchHit, SearchResult
 
 SEARCH_TYPES: Sequence[SearchType] = ("semantic", "text", "hybrid")
 MAX_LIMIT = 1_000
-"""The most results of one search; a larger `limit` is lowered to this."""
+"""The largest number of results. A larger `limit` is reduced to it."""
 
 
 def search(
@@ -29,9 +29,9 @@ def search(
 ) -> SearchResult:
     """Search the messages of a resource, or of one thread.
 
-    With `search_type` the best come first, each with score, snippet and neighbours. Without it the
-    result is like Mastra's: newest first, without scores and snippets; a semantic search if
-    semantic recall is on, otherwise a search for words.
+    With `search_type`, the best results come first, each with a score, a snippet and neighbours.
+    Without it, results are like Mastra's: newest first, without scores and snippets. The search is
+    then semantic if semantic recall is on, and otherwise a search for words.
 
     Args:
         options: The options of the agent and of the call.

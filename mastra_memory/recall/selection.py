@@ -1,7 +1,7 @@
-"""List a thread's messages, or recall what an agent reads before its next turn.
+"""List the messages of a thread, or recall the messages for an agent's next turn.
 
-Start reading the package here. Both read one page of the history, add the windows around matches
-or around messages that the caller named, hide reminders, and sort.
+Start reading the package here. Both functions read one page of the history, add matches or the
+messages that the caller named with their neighbours, omit hidden messages, and sort the result.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,8 @@ from mastra_memory.types import Include, MessageFilter, MessagePage, StoredMessa
 EMPTY_PAGE = MessagePage([], 0, 0, 0, False)
 
 HideSignals = bool | Sequence[str] | None
-"""None hides system reminders, False nothing, True every signal, a list the types named."""
+"""None hides system reminders, False hides nothing, True hides all signals, and a list hides the
+signals of these types."""
 
 
 def list_messages(
@@ -39,7 +40,7 @@ def list_messages(
 ) -> MessagePage:
     """Return one page of a thread, with the messages of `include` and their neighbours added.
 
-    Hidden messages are left out after paging, so a page may be shorter than `per_page`.
+    Hidden messages are removed after paging, so a page may be shorter than `per_page`.
 
     Args:
         thread_id: The thread.
@@ -52,7 +53,7 @@ def list_messages(
         include: Messages to add.
         include_system_reminders: Keep system reminders if `hide_signals` is None.
         hide_signals: Which signals to leave out.
-        include_total: False saves counting; see `history.read_page`.
+        include_total: False skips the count; see `history.read_page`.
 
     Raises:
         ThreadNotFound: The thread does not exist.
@@ -95,25 +96,25 @@ def recall(
     hide_signals: HideSignals = None,
     include_total: bool = True,
 ) -> MessagePage:
-    """Return what an agent reads before its next turn, always oldest first.
+    """Return the messages that an agent needs for its next turn, always oldest first.
 
     If semantic recall is on, the messages that match `vector_search_string` are added with their
-    neighbours. In the scope of a resource they come from all its threads, and then the thread
-    itself need not exist yet.
+    neighbours. In the scope of a resource, they come from all of its threads, and the thread need
+    not exist yet.
 
     Args:
         options: The options of the agent and of the call.
         thread_id: The thread.
         resource_id: If given, it must be the owner of the thread.
         page: The number of the page of the history, from 0.
-        per_page: Messages of the history; False for all; None for what the options say.
+        per_page: Messages of the history; False for all; None for the number in the options.
         direction: Whether pages count from the oldest (`ASC`) or from the newest message.
         vector_search_string: The text to find matches for.
         message_filter: Only messages of the history that match.
         include: Messages to add with their neighbours.
         include_system_reminders: Keep system reminders if `hide_signals` is None.
         hide_signals: Which signals to leave out.
-        include_total: False saves counting; see `history.read_page`.
+        include_total: False skips the count; see `history.read_page`.
 
     Raises:
         ThreadNotFound: The thread does not exist.
@@ -163,7 +164,7 @@ def recall(
 
 
 def _get_history_size(options: MemoryOptions) -> int | Literal[False]:
-    """Return how many messages the options ask for, at most as many as the settings allow."""
+    """Return the number of messages in the options, limited by the settings."""
     if options.last_messages is False:
         return False
     return limits.limit_history(options.last_messages)
@@ -172,7 +173,7 @@ def _get_history_size(options: MemoryOptions) -> int | Literal[False]:
 def _read_history_by_tokens(
     options: MemoryOptions, thread_id: str, resource_id: str | None
 ) -> MessagePage:
-    """Return as many of the newest messages as fit into the tokens of `message_history`."""
+    """Return the newest messages within the token limit of `message_history`."""
     budget = options.message_history
     assert budget is not None
     thread = get_thread(thread_id, resource_id=resource_id)
@@ -255,8 +256,8 @@ def _has_more(
 ) -> bool:
     """Return whether later pages have messages that are not in the result yet.
 
-    Added messages may be those of later pages. They are counted only if `is_total_comparable`: if
-    `total` is the number of all messages of the thread.
+    Added messages may belong to later pages. This is checked only if `is_total_comparable`, which
+    means that `total` is the number of all messages of the thread.
     """
     total = history_page.total
     if not (history_page.has_more and is_total_comparable) or len(messages) < total:

@@ -1,4 +1,4 @@
-"""Keep a tool call and its result together where a window would separate them."""
+"""Add the missing tool calls and results of messages at the edge of a window."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from mastra_memory.recall.window import read_windows
 from mastra_memory.types import Include, StoredMessage
 
 MAX_PAIR_DISTANCE = 3
-"""How many messages away the other half is looked for."""
+"""How many messages before and after are searched for the missing call or result."""
 
 _DONE = frozenset({part_types.STATE_RESULT, part_types.STATE_FAILED, part_types.STATE_DENIED})
 
@@ -16,9 +16,10 @@ _DONE = frozenset({part_types.STATE_RESULT, part_types.STATE_FAILED, part_types.
 def complete_tool_pairs(
     messages: Sequence[StoredMessage], *, resource_id: str
 ) -> list[StoredMessage]:
-    """Return the messages, with the missing call or result of each half of a pair.
+    """Return the messages, and the messages with the missing calls or results.
 
-    Call and result are usually in one message; then nothing is read, otherwise one statement.
+    Usually a call and its result are in one message, and nothing is read. Otherwise one statement
+    is executed.
     """
     calls = {message.id: _get_unanswered_calls(message) for message in messages}
     results = {message.id: _get_separate_results(message) for message in messages}

@@ -1,4 +1,4 @@
-"""Windows: messages named by id, each with its neighbours in its own thread."""
+"""Read windows: messages selected by id, each with its neighbours in the same thread."""
 
 from collections.abc import Sequence
 

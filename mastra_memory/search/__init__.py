@@ -1,1 +1,1 @@
-"""Finding messages by words, by vectors, or by both."""
+"""Search messages by words, by vectors, or by both."""

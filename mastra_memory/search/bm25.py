@@ -4,8 +4,8 @@ BM25 weights a word by how rare it is within the scope of the search, which Post
 does not. The formula and its constants are in `queries.rank_by_bm25`.
 
 Ranking every message that contains a common word would be slow in a long scope, so there only the
-rarer words select candidates and the common ones just add to their scores. A message that contains
-nothing but common words would not be among the best anyway.
+rarer words select candidates, and common words only add to their scores. A message that contains
+only common words would rank low anyway.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ from mastra_memory.search.term_statistics import TermStatistics
 from mastra_memory.search.types import ScoredMessage, TermPlan
 
 MAX_CANDIDATES = 4_000
-"""Rank no more messages than this, the newest."""
+"""The largest number of candidates. If more messages match, the newest are ranked."""
 MAX_CANDIDATES_LONG_SCOPE = 1_000
-"""The same in a long scope, where messages with the rarer words come first."""
+"""The largest number in a long scope, where messages with rarer words are preferred."""
 MIN_RARE_CANDIDATES = 200
-"""Add words, the rarest first, until about this many messages are candidates ..."""
+"""In a long scope, add terms, the rarest first, until about this many messages match."""
 MAX_RARE_CANDIDATES = 400
-"""... and then no word that would make them more than this."""
+"""Then do not add a term if more messages than this would match."""
 MAX_RANKING_TERMS = 8
-"""Terms that count in a long scope. Others than the eight rarest hardly change the order."""
+"""How many terms, the rarest, are used in a long scope. More hardly change the order."""
 
 
 def find_by_words(
@@ -38,10 +38,10 @@ def find_by_words(
     metadata_filter: Mapping[str, Any] | None = None,
     statistics: TermStatistics | None = None,
 ) -> list[ScoredMessage]:
-    """Return the best messages, best first, the newer of two equal ones first.
+    """Return the best messages, best first. Of equal scores, the newer message comes first.
 
-    Words in a thread's title count for the thread's matching messages and for its newest message.
-    At most two statements.
+    A word in a thread's title adds to the scores of the thread's matching messages and of its
+    newest message. Executes at most two statements.
 
     Args:
         query: The parsed query.
@@ -65,7 +65,8 @@ def _plan_terms(
 ) -> TermPlan:
     """Decide which terms select candidates.
 
-    All of them do in a short scope, for one word, and where a phrase narrows the candidates.
+    All terms do in a short scope, for a single term, and if a required phrase limits the
+    candidates.
     """
     all_terms = TermPlan(query, query.filter, None, MAX_CANDIDATES, [0.0] * len(query.terms))
     if not scope.is_named or query.required or len(query.terms) < 2:
@@ -95,8 +96,8 @@ def _plan_terms(
 def _choose_selecting_terms(frequencies: list[float], limit: int) -> tuple[int, int, float]:
     """Return how many terms select candidates, how many of these are rare, and the candidates.
 
-    `frequencies` is in how many messages each term occurs, in ascending order. Terms are rare as
-    long as they select at most `MAX_RARE_CANDIDATES` together.
+    `frequencies` has the number of messages that contain each term, in ascending order. Terms are
+    rare if together they select at most `MAX_RARE_CANDIDATES`.
     """
     selecting, rare, candidates = 0, 0, 0.0
     for frequency in frequencies:

@@ -32,11 +32,11 @@ from mastra_memory.search.vector import VectorQuery
 logger = logging.getLogger(__name__)
 
 MAX_CATCH_UP_MESSAGES = 32
-"""How many recently saved messages a search embeds first, so that it finds them."""
+"""How many recently saved messages are embedded before a search, so that they are found."""
 CATCH_UP_TIMEOUT_SECONDS = 0.2
-"""How long this may take; what is not embedded by then is left to the worker."""
+"""How long this may take. A worker embeds the remaining messages later."""
 MAX_QUERY_PASSAGES = 4
-"""Only the beginning of a longer query is embedded: each passage costs a search of its own."""
+"""How many passages of a query are embedded. Each passage needs a separate search."""
 
 
 def find_matches(request: SearchRequest, search_type: SearchType, *, limit: int) -> Matches:
@@ -47,7 +47,7 @@ def find_matches(request: SearchRequest, search_type: SearchType, *, limit: int)
     back to the words if the query cannot be embedded.
 
     Raises:
-        ProviderUnavailable: `semantic` only: the embedder does not answer; trying again may help.
+        ProviderUnavailable: `semantic` only: the embedder does not respond; a retry may help.
         ProviderRefused: `semantic` only: the embedder rejects the query or cannot be loaded.
         EmbedderMismatch: `semantic` only: the stored vectors have another length.
         InvalidInput: The filter is invalid.
@@ -82,9 +82,9 @@ def _find_hybrid(
         logger.warning("Hybrid search uses words only: %s", type(error).__name__)
         by_vector, tokens = [], 0
     by_words = _find_by_words(request, words, max(limit, fusion.WORD_CANDIDATES), statistics)
-    if not (request.filter or words.demand):
+    if not (request.filter or words.required_filter):
         return fusion.fuse_scores(by_words, by_vector, limit=limit), tokens
-    # Matches by vector need not meet the demands of the words, and neighbours not the filter.
+    # Matches by vectors may lack required phrases, and neighbours may not match the filter.
     fused = fusion.fuse_scores(by_words, by_vector, limit=sys.maxsize)
     allowed = {message.id for message in by_words} | _find_allowed_ids(request, words, fused)
     return [message for message in fused if message.id in allowed][:limit], tokens
@@ -96,8 +96,8 @@ def _find_allowed_ids(
     """Return which of the messages match the filter, the required phrases and the exclusions."""
     where = metadata_filters.build_message_condition(request.filter)
     where.add("m.id = ANY(%s)", [message.id for message in messages])
-    if words.demand:
-        where.add("m.search @@ %s::tsquery", words.demand)
+    if words.required_filter:
+        where.add("m.search @@ %s::tsquery", words.required_filter)
     return queries.list_ids(where)
 
 
@@ -150,8 +150,8 @@ def _find_by_similarity(
 def _index_pending(request: SearchRequest, search_type: SearchType) -> bool:
     """Index the pending words of the scope, and return whether vectors are pending as well.
 
-    Vectors are embedded only for a thread or a resource: a search over everything, in the admin,
-    would otherwise wait for other people's messages.
+    Vectors are created only in the scope of a thread or a resource. A search over everything, in
+    the admin, would otherwise wait until unrelated messages are embedded.
     """
     words_pending, vectors_pending = queries.find_pending(
         request.scope, conf.app_settings().EMBEDDER

@@ -1,7 +1,7 @@
 """Combine the matches by words and by vectors of a hybrid search.
 
-Scores are added, not ranks: how rare a word is says more than a position in a list. Each message
-also gets a share of its neighbours' scores, since an answer often stands next to the question that
+Scores are added rather than ranks, because a score also tells how rare the matching words are. Each
+message also gets a share of its neighbours' scores, because an answer often follows a question that
 contains the words.
 
 The weights were chosen on LoCoMo, a data set of long conversations with questions about them. Of
@@ -16,17 +16,17 @@ from mastra_memory.search import queries
 from mastra_memory.search.types import ScoredMessage
 
 WORD_CANDIDATES = 200
-"""How many matches by words are combined."""
+"""How many of the best matches by words are combined."""
 VECTOR_CANDIDATES = 100
-"""How many matches by vectors are combined."""
+"""How many of the best matches by vectors are combined."""
 VECTOR_WEIGHT = 0.5
-"""What the best match by vectors counts, where the best match by words counts 1."""
+"""The score of the best match by vectors. The best match by words has the score 1."""
 NEIGHBOUR_WEIGHT = 0.4
-"""The share of its score that a message passes to the message before and to the one after it."""
+"""The share of a message's score that is added to the scores of its two neighbours."""
 SOURCES_PER_RESULT = 5
-"""For each result asked for, this many of the best messages pass on their scores."""
+"""How many of the best messages, per requested result, share scores with neighbours."""
 MIN_SOURCES = 32
-"""At least this many pass on their scores."""
+"""The smallest number of messages that share scores with their neighbours."""
 MAX_SCORE = (1 + VECTOR_WEIGHT) * (1 + 2 * NEIGHBOUR_WEIGHT)
 """The highest possible sum; scores are divided by it to be at most 1."""
 
@@ -41,7 +41,7 @@ def fuse_scores(
     scores = _combine_scores(words, vectors)
     messages = {message.id: message for message in (*words, *vectors)}
     sources = max(SOURCES_PER_RESULT * limit, MIN_SOURCES)
-    # Pairs of (source, receiver). A set: two sources next to each other name each pair twice.
+    # Pairs of (source, receiver). A set, because two adjacent sources produce each pair twice.
     pairs: set[tuple[str, str]] = set()
     for source_id, neighbour in queries.list_adjacent(
         nlargest(sources, scores, scores.__getitem__)

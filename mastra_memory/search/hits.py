@@ -15,10 +15,10 @@ DEFAULT_CONTEXT = (2, 2)
 def read_hits(
     message_ids: Sequence[str], *, context: tuple[int, int] = DEFAULT_CONTEXT
 ) -> list[SearchHit]:
-    """Return the messages in the order given, with their threads' titles and their neighbours.
+    """Return the messages in the order of `message_ids`, with titles and neighbours.
 
-    `context` is how many messages to read before and after each. Messages that were deleted
-    meanwhile are left out. One statement.
+    `context` is the number of messages to read before and after each message. Messages that have
+    been deleted are omitted. Executes one statement.
     """
     if not message_ids:
         return []

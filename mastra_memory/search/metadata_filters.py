@@ -1,7 +1,7 @@
 """Compile Mastra's metadata filters to SQL.
 
-The vector stores of Mastra copy metadata to each vector. Here a filter applies to the thread's
-current metadata, or to a few fields of the message itself. Values are always parameters.
+Mastra's vector stores copy metadata to each vector. Here, a filter applies to the current metadata
+of the thread, or to some fields of the message. Values are always passed as parameters.
 """
 
 import re
@@ -45,7 +45,7 @@ def build_condition(metadata_filter: Mapping[str, Any]) -> sql.Where:
     """
     compiler = _FilterCompiler()
     where = sql.Where()
-    where.add(compiler.all_of(metadata_filter, "filter", 0), *compiler.params)
+    where.add(compiler.compile_object(metadata_filter, "filter", 0), *compiler.params)
     return where
 
 
@@ -79,10 +79,10 @@ def build_vector_condition(metadata_filter: Mapping[str, Any] | None) -> sql.Whe
 
 
 class _FilterCompiler:
-    """Walk a filter and return SQL. `params` is in the order of the placeholders.
+    """Compile a filter to SQL and collect the parameters in the order of the placeholders.
 
-    Each method returns a condition that is true or false but never null, because NOT null is null:
-    `$not` and `$ne` would then drop messages that have no such key.
+    Each method returns a condition that is true or false but never null. In SQL, NOT null is null,
+    so `$not` and `$ne` would omit messages without the key.
     """
 
     def __init__(self) -> None:
@@ -90,123 +90,129 @@ class _FilterCompiler:
         self.conditions = 0
         self.patterns = 0
         self.element: str | None = None
-        """Inside `$elemMatch`: the SQL of the list's element that keys belong to."""
+        """Inside `$elemMatch`, the SQL of the list element to which keys refer."""
 
-    def all_of(self, conditions: Any, path: str, depth: int) -> str:
+    def compile_object(self, conditions: Any, path: str, depth: int) -> str:
         if not isinstance(conditions, Mapping):
             raise _invalid(path, "expected an object")
         if depth > MAX_DEPTH:
             raise _invalid(path, f"is nested more than {MAX_DEPTH} levels deep")
         parts = [
-            self.entry(key, value, f"{path}.{key}", depth) for key, value in conditions.items()
+            self.compile_entry(key, value, f"{path}.{key}", depth)
+            for key, value in conditions.items()
         ]
         return f"({' AND '.join(parts) or 'TRUE'})"
 
-    def entry(self, key: str, value: Any, path: str, depth: int) -> str:
+    def compile_entry(self, key: str, value: Any, path: str, depth: int) -> str:
         match key:
             case "$and":
-                return self.joined(value, " AND ", path, depth)
+                return self.compile_list(value, " AND ", path, depth)
             case "$or":
-                return self.joined(value, " OR ", path, depth)
+                return self.compile_list(value, " OR ", path, depth)
             case "$nor":
-                return f"NOT {self.joined(value, ' OR ', path, depth)}"
+                return f"NOT {self.compile_list(value, ' OR ', path, depth)}"
             case "$not":
-                return f"NOT {self.all_of(value, path, depth + 1)}"
+                return f"NOT {self.compile_object(value, path, depth + 1)}"
         if key.startswith("$"):
-            raise _invalid(path, "is not an operator that may be used without a key")
+            raise _invalid(path, "is not an operator that can be used without a key")
         if not _has_operators(value):
-            return self.operator(key, "$eq", value, path, depth)
-        parts = [self.operator(key, o, v, f"{path}.{o}", depth) for o, v in value.items()]
+            return self.compile_operator(key, "$eq", value, path, depth)
+        parts = [self.compile_operator(key, o, v, f"{path}.{o}", depth) for o, v in value.items()]
         return f"({' AND '.join(parts)})"
 
-    def joined(self, value: Any, by: str, path: str, depth: int) -> str:
+    def compile_list(self, value: Any, by: str, path: str, depth: int) -> str:
         if not isinstance(value, Sequence) or isinstance(value, str) or not value:
             raise _invalid(path, "expected a list of at least one object")
-        return f"({by.join(self.all_of(v, f'{path}.{i}', depth + 1) for i, v in enumerate(value))})"
+        parts = [
+            self.compile_object(item, f"{path}.{index}", depth + 1)
+            for index, item in enumerate(value)
+        ]
+        return f"({by.join(parts)})"
 
-    def operator(self, key: str, name: str, value: Any, path: str, depth: int) -> str:
+    def compile_operator(self, key: str, name: str, value: Any, path: str, depth: int) -> str:
         self.conditions += 1
         if self.conditions > MAX_CONDITIONS:
             raise _invalid(path, f"is one of more than {MAX_CONDITIONS} conditions")
         if name in _COMPARISON_OPERATORS:
-            return self.comparison(key, _COMPARISON_OPERATORS[name], value, path)
+            return self.compile_comparison(key, _COMPARISON_OPERATORS[name], value, path)
         match name:
             case "$eq":
-                return self.equal(key, value)
+                return self.compile_equal(key, value)
             case "$ne":
-                return f"NOT {self.equal(key, value)}"
+                return f"NOT {self.compile_equal(key, value)}"
             case "$in":
-                return self.member(key, value, path)
+                return self.compile_in(key, value, path)
             case "$nin":
-                return f"NOT {self.member(key, value, path)}"
+                return f"NOT {self.compile_in(key, value, path)}"
             case "$contains":
-                return self.contains(key, value)
+                return self.compile_contains(key, value)
             case "$all":
-                return self.contains(key, _require_list(value, path)) if value else "FALSE"
+                return self.compile_contains(key, _require_list(value, path)) if value else "FALSE"
             case "$size":
-                return self.size(key, value, path)
+                return self.compile_size(key, value, path)
             case "$elemMatch":
-                return self.any_element(key, value, path, depth + 1)
+                return self.compile_elem_match(key, value, path, depth + 1)
             case "$regex":
-                return self.pattern(key, value, path)
+                return self.compile_regex(key, value, path)
             case "$exists":
-                return f"({self.field(key)} IS NOT NULL) = {self.truth(value, path)}"
+                return f"({self.field_sql(key)} IS NOT NULL) = {self.boolean_sql(value, path)}"
             case "$not":
-                return f"NOT {self.entry(key, value, path, depth + 1)}"
+                return f"NOT {self.compile_entry(key, value, path, depth + 1)}"
         raise _invalid(path, "is not a supported operator")
 
-    def equal(self, key: str, value: Any) -> str:
+    def compile_equal(self, key: str, value: Any) -> str:
         """Compare type and value. A missing key equals null."""
         empty = "'null'::jsonb"
-        return f"(coalesce({self.field(key)}, {empty}) = {self.json(value)})"
+        return f"(coalesce({self.field_sql(key)}, {empty}) = {self.add_json_param(value)})"
 
-    def member(self, key: str, value: Any, path: str) -> str:
-        """Match one of these values, or a list that contains one of them."""
+    def compile_in(self, key: str, value: Any, path: str) -> str:
+        """Match a field that is one of the values, or a list that contains one of them."""
         items = [json_text.dumps(item) for item in _require_list(value, path)]
-        equal = f"coalesce({self.field(key)}, 'null'::jsonb) = ANY(%s::jsonb[])"
+        equal = f"coalesce({self.field_sql(key)}, 'null'::jsonb) = ANY(%s::jsonb[])"
         self.params.append(items)
-        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
-        contained = f"{is_list} AND {self.field(key)} @> ANY(%s::jsonb[])"
+        is_list = f"jsonb_typeof({self.field_sql(key)}) = 'array'"
+        contained = f"{is_list} AND {self.field_sql(key)} @> ANY(%s::jsonb[])"
         self.params.append(items)
         return f"({equal} OR coalesce({contained}, FALSE))"
 
-    def contains(self, key: str, value: Any) -> str:
+    def compile_contains(self, key: str, value: Any) -> str:
         """Match a list that contains the value or values, or a string that contains the string."""
-        contained = f"{self.field(key)} @> {self.json(value)}"
+        contained = f"{self.field_sql(key)} @> {self.add_json_param(value)}"
         if not isinstance(value, str):
             return f"coalesce({contained}, FALSE)"
-        like = f"jsonb_typeof({self.field(key)}) = 'string' AND {self.field(key)} #>> '{{}}' ILIKE"
+        is_text = f"jsonb_typeof({self.field_sql(key)}) = 'string'"
+        like = f"{is_text} AND {self.field_sql(key)} #>> '{{}}' ILIKE"
         self.params.append("%" + re.sub(r"([%_\\])", r"\\\1", json_text.clean_text(value)) + "%")
         return f"coalesce({contained} OR ({like} %s), FALSE)"
 
-    def size(self, key: str, value: Any, path: str) -> str:
+    def compile_size(self, key: str, value: Any, path: str) -> str:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
             raise _invalid(path, "expected an integer of at least 0")
-        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
-        length = f"jsonb_array_length({self.field(key)})"
+        is_list = f"jsonb_typeof({self.field_sql(key)}) = 'array'"
+        length = f"jsonb_array_length({self.field_sql(key)})"
         return f"(CASE WHEN {is_list} THEN {length} = {value} ELSE FALSE END)"
 
-    def any_element(self, key: str, value: Any, path: str, depth: int) -> str:
-        """Match a list with an element that meets the conditions, on its keys or on itself."""
+    def compile_elem_match(self, key: str, value: Any, path: str, depth: int) -> str:
+        """Match a list if one of its elements, or the keys of one element, meet the conditions."""
         if not isinstance(value, Mapping):
             raise _invalid(path, "expected an object")
         if depth > MAX_DEPTH:
             raise _invalid(path, f"is nested more than {MAX_DEPTH} levels deep")
-        is_list = f"jsonb_typeof({self.field(key)}) = 'array'"
-        items = f"CASE WHEN {is_list} THEN {self.field(key)} END"
+        is_list = f"jsonb_typeof({self.field_sql(key)}) = 'array'"
+        items = f"CASE WHEN {is_list} THEN {self.field_sql(key)} END"
         outer, self.element = self.element, f"e{depth}.value"
         parts = [
-            self.operator("", name, given, f"{path}.{name}", depth)
+            self.compile_operator("", name, given, f"{path}.{name}", depth)
             if name.startswith("$")
             and (name not in _LOGICAL_OPERATORS or (name == "$not" and _has_operators(given)))
-            else self.entry(name, given, f"{path}.{name}", depth)
+            else self.compile_entry(name, given, f"{path}.{name}", depth)
             for name, given in value.items()
         ]
         self.element = outer
         return f"""EXISTS (SELECT 1 FROM jsonb_array_elements({items}) AS e{depth}(value)
             WHERE {" AND ".join(parts) or "TRUE"})"""  # noqa: S608 -- only names
 
-    def pattern(self, key: str, value: Any, path: str) -> str:
+    def compile_regex(self, key: str, value: Any, path: str) -> str:
         """Match a string against a regular expression of PostgreSQL."""
         self.patterns += 1
         if self.patterns > regex.MAX_PATTERNS:
@@ -221,22 +227,22 @@ class _FilterCompiler:
                 sql.fetch_one("SELECT '' ~ %s", [pattern])
         except DataError:
             raise _invalid(path, "is not a valid regular expression of PostgreSQL") from None
-        is_text = f"jsonb_typeof({self.field(key)}) = 'string'"
-        matches = (
-            f"{is_text} AND left({self.field(key)} #>> '{{}}', {regex.MAX_TEXT_CHARACTERS}) ~ %s"
-        )
+        is_text = f"jsonb_typeof({self.field_sql(key)}) = 'string'"
+        text = f"left({self.field_sql(key)} #>> '{{}}', {regex.MAX_TEXT_CHARACTERS})"
+        matches = f"{is_text} AND {text} ~ %s"
         self.params.append(pattern)
         return f"coalesce({matches}, FALSE)"
 
-    def comparison(self, key: str, sign: str, value: Any, path: str) -> str:
-        """Compare numbers with numbers and strings with strings, never one with the other."""
+    def compile_comparison(self, key: str, sign: str, value: Any, path: str) -> str:
+        """Compare numbers with numbers, and strings with strings. Other types never match."""
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise _invalid(path, "expected a number or a string")
         kind = "string" if isinstance(value, str) else "number"
-        typed = f"jsonb_typeof({self.field(key)}) = '{kind}'"
-        return f"coalesce({typed} AND {self.field(key)} {sign} {self.json(value)}, FALSE)"
+        typed = f"jsonb_typeof({self.field_sql(key)}) = '{kind}'"
+        compared = f"{self.field_sql(key)} {sign} {self.add_json_param(value)}"
+        return f"coalesce({typed} AND {compared}, FALSE)"
 
-    def field(self, key: str) -> str:
+    def field_sql(self, key: str) -> str:
         if self.element is None and key in _MESSAGE_KEYS:
             return _MESSAGE_KEYS[key]
         if self.element is not None and not key:
@@ -244,11 +250,11 @@ class _FilterCompiler:
         self.params.append([json_text.clean_text(part) for part in key.split(".")])
         return f"({self.element or 't.metadata'} #> %s::text[])"
 
-    def json(self, value: Any) -> str:
+    def add_json_param(self, value: Any) -> str:
         self.params.append(json_text.dumps(value))
         return "%s::jsonb"
 
-    def truth(self, value: Any, path: str) -> str:
+    def boolean_sql(self, value: Any, path: str) -> str:
         if not isinstance(value, bool):
             raise _invalid(path, "expected true or false")
         return "TRUE" if value else "FALSE"

@@ -1,4 +1,5 @@
-"""The SQL of searches. Values are always parameters; only names and fragments are formatted in."""
+"""The SQL of searches. Values are always passed as parameters; only names and SQL fragments
+are interpolated."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +20,9 @@ ALL_WORDS_QUERY = """websearch_to_tsquery(%s::regconfig,
     mastra_memory_spaced(mastra_memory_fold(%s)))"""
 """SQL of a `tsquery` that requires all words; the parameters are the language and the words.
 
-Fold and space the words as the index does, or `tea/coffee`, accents and scripts without spaces
-would not be found. This also replaces every dash, so there is no way to exclude a word: searches
-in masked text rely on that. "Quoted words" must follow each other.
+The words are folded and spaced like the indexed text. Otherwise accents, `tea/coffee` and scripts
+without spaces would not be found. This also removes dashes, so a query cannot exclude words, which
+searches in masked text rely on. "Quoted words" must occur next to each other.
 """
 
 SCORED_COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
@@ -35,17 +36,17 @@ each may hold 20 MB. Only so much of a message is indexed."""
 def has_all_words(vector: F | Func, words: str, language: str) -> ExpressionWrapper:
     """Return a condition on a column or expression of type `tsvector`, for `filter()`.
 
-    `language` is a text search configuration of PostgreSQL such as `english` or `simple`. Words
-    that it ignores, such as `the` in English, are not required. Nothing matches if no word is left.
+    `language` is a text search configuration of PostgreSQL such as `english` or `simple`. Stop
+    words, such as `the` in English, are ignored. A query of stop words alone matches nothing.
     """
-    # Not `SearchQuery`: raw statements of the review pages need the same query as SQL text.
+    # `SearchQuery` is not used because the SQL of the review pages needs the same expression.
     query = RawSQL(ALL_WORDS_QUERY, (language, json_text.clean_text(words)))
     matches = Func(vector, query, arg_joiner=" @@ ", template="(%(expressions)s)")
     return ExpressionWrapper(matches, output_field=BooleanField())
 
 
 def update_pending_words(where: sql.Where, limit: int) -> int:
-    """Write the column `search` of up to `limit` messages `m` that have none, the newest first."""
+    """Set the column `search` of up to `limit` messages `m` where it is null, newest first."""
     return sql.execute(
         # The ORM cannot limit an UPDATE. Materialized: PostgreSQL may run a plain subquery once
         # per row, and would then update more rows than the limit.
@@ -59,9 +60,9 @@ def update_pending_words(where: sql.Where, limit: int) -> int:
 
 
 def find_pending(scope: SearchScope, model: str) -> tuple[bool, bool]:
-    """Return whether messages of the scope wait for their words, and for vectors of `model`.
+    """Return whether the scope has messages without indexed words, and without vectors of `model`.
 
-    One statement for both, since it runs before every search.
+    This is a single statement because it runs before every search.
     """
     messages, requests = scope.condition("m"), scope.condition("r")
     found = sql.fetch_one(
@@ -76,7 +77,7 @@ def find_pending(scope: SearchScope, model: str) -> tuple[bool, bool]:
 
 
 def list_ids(where: sql.Where) -> set[str]:
-    """Return the ids of the messages `m` that match. The metadata filter exists only as SQL."""
+    """Return the ids of the messages `m` that match the condition."""
     rows = sql.fetch_all(f"SELECT m.id FROM mastra_memory_message m WHERE {where}", where.params)
     return {message_id for (message_id,) in rows}
 
@@ -84,15 +85,15 @@ def list_ids(where: sql.Where) -> set[str]:
 def build_neighbours(
     anchor: str, columns: str, *, before: str, after: str, condition: str = "TRUE"
 ) -> str:
-    """Return SQL that selects the messages around the row `anchor` of its own thread.
+    """Return SQL that selects the messages before and after `anchor` in the same thread.
 
-    Each side is one range scan of the index on (thread, created_at, sequence), however long the
-    thread is. The ORM has no lateral joins, which is why this is SQL.
+    Each side is one range scan of the index on (thread, created_at, sequence), even in a long
+    thread. This is SQL because the ORM has no lateral joins.
 
     Args:
         anchor: Alias of a row with `thread_id`, `created_at` and `sequence`.
         columns: What to select of a neighbour `m`.
-        before: SQL of how many earlier messages to select: a parameter or a column.
+        before: SQL for the number of earlier messages to select, a parameter or a column.
         after: The same for later messages.
         condition: Which messages `m` count as neighbours.
     """
@@ -107,7 +108,7 @@ def build_neighbours(
 
 
 def list_adjacent(message_ids: Sequence[str]) -> list[tuple[str, ScoredMessage]]:
-    """Return each of these messages' ids with its previous and its next visible message."""
+    """Return pairs of a message id and the previous or next visible message."""
     neighbours = build_neighbours(
         "message", SCORED_COLUMNS, before="1", after="1", condition=VISIBLE
     )
@@ -151,9 +152,9 @@ def read_with_context(message_ids: Sequence[str], before: int, after: int) -> li
 def sample_terms(
     terms: Sequence[str], where: sql.Where, *, points: int, per_point: int, max_counted: int
 ) -> sql.SqlRow:
-    """Return how many messages `m` there are, the sample's size, and each term's count in it.
+    """Return the number of messages `m`, the size of the sample, and each term's count in it.
 
-    The sample is read at `points` moments, equally far apart, through the index on the time.
+    The sample is read at `points` evenly spaced times, with the index on the time.
     """
     containing = ", ".join("count(*) FILTER (WHERE words @@ %s::tsquery)" for _ in terms)
     found = sql.fetch_one(
@@ -187,14 +188,14 @@ def sample_terms(
 # in more than half of the messages. k1 and b are the usual values, also Lucene's and
 # Elasticsearch's; Lucene leaves out the constant factor k1 + 1, which changes no order.
 K1 = 1.2
-"""How soon further occurrences of a term in one message stop to count."""
+"""How quickly additional occurrences of a term in a message stop adding to its score."""
 B = 0.75
-"""How much a message longer than the average is discounted: 0 not at all, 1 in full."""
+"""How much the length of a message reduces its score, from 0 (not at all) to 1 (fully)."""
 
 MAX_COUNTED_MESSAGES = 50_000
-"""Count a scope no further than this for N: the idf hardly changes beyond."""
+"""The upper limit for N. The idf hardly changes in larger scopes."""
 MAX_TITLES = 200
-"""Threads that are found by their titles."""
+"""How many threads can be found by their titles."""
 _TS_RANK_SINGLE_OCCURRENCE = 0.0607927
 """`ts_rank` of a word that occurs once: 0.1 * 6 / pi²."""
 
@@ -207,10 +208,10 @@ def rank_by_bm25(
 ) -> list[ScoredMessage]:
     """Select and rank candidates, best first, in one statement.
 
-    In SQL, since only the database has the words of the candidates: sending them to Python would
-    cost more than the ranking. The steps are: `found` holds the candidates; `named` the threads
-    whose titles match; `ranked` adds the newest message of each of these; `counted` has the
-    average length and the df of each term, `scope` each idf.
+    Ranking in Python would need the words of all candidates, and sending them would take longer
+    than the ranking. The steps are: `found` has the candidates; `named` has the threads whose
+    titles match; `ranked` adds the newest message of each of these; `counted` has the average
+    length and the df of each term; `scope` has the idf of each term.
 
     `matching` is a condition on messages `m`.
     """
@@ -218,8 +219,8 @@ def rank_by_bm25(
     messages, threads = scope.condition("m"), scope.thread_condition("t")
     titles = query.as_prefixes()
     indexes = range(len(query.terms))
-    # The newest message stands for a thread that was found by its title. It must not contain an
-    # excluded word. Its own words may still be pending.
+    # A thread that is found by its title is represented by its newest message, which must not
+    # contain an excluded word. The words of that message may not be indexed yet.
     newest = f"""SELECT m.id, m.thread_id, m.created_at, m.sequence,
             coalesce(m.search, ''::tsvector) AS words
         FROM mastra_memory_message m
@@ -230,8 +231,8 @@ def rank_by_bm25(
         {", ".join(_term_frequency_sql(term, index) for index, term in enumerate(query.terms))}"""
     order = "m.created_at"
     if plan.preferred:
-        # Preferred messages first, then by time. As one number, because PostgreSQL sorts by that
-        # several times faster than by two columns; 1e12 seconds is later than any date it stores.
+        # Sort preferred messages first, then by time. PostgreSQL sorts by one number several times
+        # faster than by two columns. 1e12 seconds is later than any date that it can store.
         order = "date_part('epoch', m.created_at) + (m.search @@ %s::tsquery)::int * 1e12"
     total, total_params = "%s", [plan.messages]
     if plan.messages is None:
@@ -293,12 +294,13 @@ def _exclude_terms(column: str, excluded: Sequence[str]) -> str:
 
 
 def _term_frequency_sql(term: str, index: int) -> str:
-    """Return SQL of how often a term occurs in `words`; a phrase counts once.
+    """Return SQL for the number of occurrences of a term in `words`. A phrase counts once.
 
     No function of PostgreSQL returns how often a tsvector contains a word, so it is computed from
     `ts_rank`. For one word that is 0.1 * 6 / pi² times the sum of 1/i² for i up to the count n
-    (`calc_rank_or` in tsrank.c). The sum to infinity is pi²/6 = 1.644934, and what is missing after
-    n is nearly 1 / (n + 0.5); solve for n. The last term makes it 0 for a word that is missing.
+    (`calc_rank_or` in tsrank.c). The infinite sum is pi²/6 = 1.644934, and the rest after n is
+    nearly 1 / (n + 0.5), which is solved for n. The last term makes the result 0 for a word that
+    does not occur.
     """
     rank = "ts_rank(words, %s::tsquery)"
     if is_phrase(term):
@@ -308,7 +310,7 @@ def _term_frequency_sql(term: str, index: int) -> str:
 
 
 def _document_frequency_sql(index: int) -> str:
-    """Return SQL of the df: counted among the candidates, but not below the estimate."""
+    """Return SQL for the df: the count among the candidates, but at least the estimate."""
     return f"greatest(count(*) FILTER (WHERE tf{index} > 0.5), %s)::float8 AS df{index}"
 
 
@@ -317,7 +319,7 @@ def _idf_sql(index: int) -> str:
 
 
 def _bm25_sql(index: int) -> str:
-    """Return SQL of one term's score. A match in the thread's title adds the idf once more."""
+    """Return SQL for the score of one term. A match in the thread's title adds the idf again."""
     score = f"w.tf{index} * {K1 + 1}::float8 / (w.tf{index} + w.length)"
     return f"s.idf{index} * ({score} + CASE WHEN n.t{index} THEN 1 ELSE 0 END)"
 
@@ -332,9 +334,9 @@ def is_hnsw_scan_cheaper(
 ) -> bool:
     """Return whether the index is complete and its scan is cheaper than comparing all vectors `e`.
 
-    See `vector.is_index_cheaper` for the cost model. One statement takes the size of the index from
-    the statistics, solves the model for the smallest scope where the scan is cheaper, and counts
-    the scope no further than that.
+    See `vector.is_index_cheaper` for the cost model. One statement reads the size of the index from
+    the statistics, computes the smallest scope in which the scan is cheaper, and counts the vectors
+    of the scope up to that number.
     """
     found = sql.fetch_one(
         f"""SELECT index.size IS NOT NULL AND index.enough <= CASE
@@ -354,7 +356,7 @@ def is_hnsw_scan_cheaper(
 
 
 def find_other_dimensions(index: VectorIndex, where: sql.Where) -> int | None:
-    """Return the length of a vector `e` of the same model that has another length, or None."""
+    """Return the length of any stored vector `e` of the model with another length, or None."""
     found = sql.fetch_one(
         f"""SELECT dimensions FROM {TABLE} e
         WHERE model = %s AND dimensions <> %s AND {where} LIMIT 1""",
@@ -368,8 +370,8 @@ def list_nearest(
 ) -> list[ScoredMessage]:
     """Return the messages of the `limit` passages `e` nearest to a vector, in no order.
 
-    A message is returned once for each of its passages. In SQL, because the inner query must match
-    the expression of the index literally, or PostgreSQL does not use it.
+    A message is returned once for each of its passages. This is SQL because PostgreSQL uses the
+    index only if the inner query has exactly the same expression.
     """
     rows = sql.fetch_all(
         f"""SELECT {SCORED_COLUMNS}, {index.similarity("n.distance")}

@@ -1,4 +1,4 @@
-"""Parse a search query: loose words, required `"phrases"`, and excluded `-words`."""
+"""Parse a search query: optional words, required `"phrases"`, and excluded `-words`."""
 
 import re
 from collections.abc import Sequence
@@ -8,18 +8,18 @@ from mastra_memory import conf
 from mastra_memory.db import json_text, sql
 
 MAX_CHARACTERS = 4_000
-"""What follows in a longer query is ignored."""
+"""The rest of a longer query is ignored."""
 MAX_TERMS = 48
-"""Terms that count. Beyond these a query is a text of its own, and more of it adds little."""
+"""How many terms of a query are used. Further terms hardly change the result."""
 
 _TOKEN = re.compile(r'(?P<minus>(?<!\S)-)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _OPERATORS = re.compile(r'"|(?<!\S)-+')
 LEXEME = re.compile(r"'(?:[^']|'')*'")
 """One lexeme in the text of a `tsquery`."""
 
-# Scripts that put no spaces between words (Thai and Lao, Burmese, Khmer, kana, Han). The index has
-# each of their characters as a word of its own, so a run of them is searched for as overlapping
-# pairs of characters, each a phrase.
+# Scripts without spaces between words (Thai and Lao, Burmese, Khmer, kana, Han). Each of their
+# characters is indexed as a separate word, so a run of them is split into overlapping pairs of
+# characters, and each pair is searched for as a phrase.
 UNSPACED = (
     r"[\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     r"\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -32,7 +32,7 @@ class WordQuery:
     """A parsed query. Each item is the text of a `tsquery`."""
 
     terms: Sequence[str]
-    """Words and phrases. Any of them makes a message a candidate; all of them add to its score."""
+    """Words and phrases. A message must contain one of them; each one adds to its score."""
     required: Sequence[str]
     """Phrases; every one must occur."""
     excluded: Sequence[str]
@@ -44,11 +44,11 @@ class WordQuery:
         if not self.terms:
             return None
         any_term = " | ".join(f"({term})" for term in self.terms)
-        return " & ".join(filter(None, [f"({any_term})", self.demand]))
+        return " & ".join(filter(None, [f"({any_term})", self.required_filter]))
 
     @property
-    def demand(self) -> str | None:
-        """The part of `filter` that also holds for matches by vectors; None if there is none."""
+    def required_filter(self) -> str | None:
+        """The part of `filter` that matches by vectors must meet too; None if there is none."""
         parts = [f"({phrase})" for phrase in self.required]
         parts += [f"!({term})" for term in self.excluded]
         return " & ".join(parts) or None
@@ -70,9 +70,9 @@ def _to_prefixes(queries: Sequence[str]) -> list[str]:
 def parse_query(text: str, *, parse_operators: bool = True) -> WordQuery:
     """Split the text into words and phrases, and reduce the words to their stems.
 
-    Without `parse_operators`, quotes and minus signs have no meaning: in a text that one person
-    wrote to another they are ordinary punctuation. One statement, since PostgreSQL does the
-    stemming, with the language of `SEARCH_LANGUAGE`.
+    Without `parse_operators`, quotes and minus signs have no special meaning, because they are
+    ordinary punctuation in messages. PostgreSQL reduces the words to stems, in the language of
+    `SEARCH_LANGUAGE`, with one statement.
     """
     text = json_text.clean_text(text[:MAX_CHARACTERS])
     words, pairs, required, excluded = _split_query(
@@ -90,14 +90,14 @@ def parse_query(text: str, *, parse_operators: bool = True) -> WordQuery:
     assert row is not None
     lexemes, pairs, required, excluded = row
     singles = ["'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes]
-    # A phrase of ignored words, such as "of the", becomes an empty query.
+    # A phrase of stop words, such as "of the", becomes an empty query.
     required = [phrase for phrase in required if phrase]
     terms = dict.fromkeys([*required, *singles, *filter(None, pairs)])
     return WordQuery(list(terms)[:MAX_TERMS], required, [term for term in excluded if term])
 
 
 def _split_query(text: str) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Return the loose words, pairs of characters of unspaced scripts, phrases and exclusions."""
+    """Return words, pairs of characters of unspaced scripts, phrases, and excluded terms."""
     words: list[str] = []
     pairs: list[str] = []
     required: list[str] = []

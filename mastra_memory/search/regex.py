@@ -1,18 +1,18 @@
 """Check regular expressions of callers before PostgreSQL runs them.
 
-PostgreSQL matches with automata in linear time, with two exceptions: a look-around is started again
-at every character, and back-references need backtracking. Counted repetitions are unrolled, which
-makes the automaton, and the time to build it, large. The limits below keep the slowest expression
-that was found under 0.3 s to build and 0.1 s for a text of `MAX_TEXT_CHARACTERS` characters.
+PostgreSQL matches with automata in linear time, with two exceptions: a look-around starts again at
+every character, and back-references need backtracking. Counted repetitions are unrolled, so they
+make the automaton large and slow to build. With the limits below, the slowest expression that was
+found took less than 0.3 s to build, and 0.1 s to match a text of `MAX_TEXT_CHARACTERS` characters.
 """
 
 import re
 from collections.abc import Iterator
 
 MAX_PATTERN_CHARACTERS = 200
-"""Characters of one expression."""
+"""The longest expression."""
 MAX_PATTERNS = 10
-"""Expressions in one filter. PostgreSQL keeps 32 compiled ones; more are compiled for each row."""
+"""Expressions in one filter. PostgreSQL caches 32; more would be compiled for each row."""
 MAX_SIZE = 256
 """Size of the unrolled expression, see `measure_size`."""
 MAX_TEXT_CHARACTERS = 10_000
@@ -26,7 +26,7 @@ _LOOK_AROUND = re.compile(r"(?<!\\)\(\?[=!<]")
 
 
 def find_problem(pattern: str) -> str:
-    """Return why the expression is refused; empty if it may run."""
+    """Return why the expression is refused, or an empty string if it is accepted."""
     if len(pattern) > MAX_PATTERN_CHARACTERS:
         return f"must have at most {MAX_PATTERN_CHARACTERS} characters"
     if pattern.startswith("***"):
@@ -55,7 +55,7 @@ def measure_size(pattern: str) -> int:
     """
     sizes = [0]  # of the groups that are open
     last = 0  # size of the atom that a quantifier would repeat
-    for token in _split(pattern):
+    for token in _split_tokens(pattern):
         if token == "(":
             sizes.append(0)
             last = 0
@@ -72,14 +72,14 @@ def measure_size(pattern: str) -> int:
 
 
 def _get_factor(token: str) -> int:
-    """Return how often a quantifier repeats; 0 for other tokens."""
+    """Return the factor by which a quantifier multiplies the size; 0 for other tokens."""
     if token in "*+?":
         return 2
     bounds = _BOUNDS.fullmatch(token)
     return max(int(bounds[1]), int(bounds[2] or 0), 1) if bounds else 0
 
 
-def _split(pattern: str) -> Iterator[str]:
+def _split_tokens(pattern: str) -> Iterator[str]:
     """Yield the tokens of an expression: `(`, `)`, quantifiers, brackets, escapes, characters."""
     index = 0
     while index < len(pattern):
@@ -87,14 +87,14 @@ def _split(pattern: str) -> Iterator[str]:
         if pattern[index] == "\\":
             end = index + 2
             if pattern[index + 1 : end] in set("123456789"):
-                raise ValueError("must not refer back to a group, as \\1 does")
+                raise ValueError("must not have back-references such as \\1")
         elif pattern[index] == "[":
             end = _find_end_of_bracket(pattern, index)
         elif bounds := _BOUNDS.match(pattern, index):
             end = bounds.end()
         elif pattern.startswith("(?", index):
             if not pattern.startswith("(?:", index):
-                raise ValueError("may have (?: and, at its start, (?i), but no other kind of (?")
+                raise ValueError("must not contain (? except in (?: and in (?i) at the start")
             yield "("
             index += 3
             continue

@@ -9,12 +9,12 @@ from mastra_memory.db import json_text, sql
 from mastra_memory.models import Thread
 
 VISIBLE = f"NOT {IS_REMINDER_SQL}"
-"""SQL condition on a message `m`: no search returns system reminders, which only models read."""
+"""SQL condition on a message `m`. It excludes system reminders, which are for models only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchScope:
-    """The messages to search. All fields that are set must match; none set means everything."""
+    """The messages to search. Fields that are None do not limit the search."""
 
     resource_id: str | None = None
     thread_id: str | None = None
@@ -24,8 +24,9 @@ class SearchScope:
     def condition(self, row: str, *, use_index: bool = True) -> sql.Where:
         """Return the scope as SQL on a row that has `thread_id` and `resource_id`.
 
-        Without `use_index` the condition is written so that no B-tree index can serve it. An HNSW
-        scan needs that: otherwise the planner may choose the B-tree and sort all vectors.
+        Without `use_index`, the condition is written so that PostgreSQL cannot use a B-tree index
+        for it. Otherwise the planner may choose the B-tree index instead of the HNSW index, and
+        sort all vectors.
         """
         return self._build_condition(row, "thread_id", use_index)
 

@@ -9,9 +9,9 @@ from mastra_memory.db import sql
 from mastra_memory.search.query import LEXEME, UNSPACED, WordQuery
 
 SNIPPET_CHARACTERS = 220
-"""About how many characters of a message a snippet shows."""
+"""The approximate length of a snippet."""
 MAX_CHARACTERS = 100_000
-"""Only so much of a message is indexed, so only so much is searched for words."""
+"""How much of a text is searched for words. The rest of a message is not indexed either."""
 
 _WORD = re.compile(rf"{UNSPACED}|(?:(?!{UNSPACED})[^\W_])+")
 
@@ -20,8 +20,8 @@ def highlight_snippets(texts: Mapping[str, str], query: WordQuery | None) -> dic
     """Return a snippet of each text, by the same keys.
 
     A snippet is escaped HTML with `<mark>` around each word of the query. It is the beginning of
-    the text if there is no query, or if the text contains none of its words. One statement finds
-    the words of all texts, since only PostgreSQL can tell that `running` matches `run`.
+    the text if there is no query, or if the text contains none of its words. The words
+    of all texts are compared by PostgreSQL, with one statement, because it has the stemmer.
     """
     words = {key: list(_WORD.finditer(text[:MAX_CHARACTERS])) for key, text in texts.items()}
     distinct = {word[0] for matches in words.values() for word in matches}
@@ -57,21 +57,21 @@ def _build_snippet(text: str, marked: Sequence[re.Match[str]]) -> str:
             parts += [html.escape(word[0], quote=False), "</mark>"]
             position = word.end()
     parts += [html.escape(text[position:end], quote=False), " …" if end < len(text) else ""]
-    # Characters of unspaced scripts are words of their own; mark a run of them as one.
+    # In unspaced scripts each character is a word; mark adjacent ones together.
     return "".join(parts).replace("</mark><mark>", "")
 
 
 def _find_best_start(text: str, marked: Sequence[re.Match[str]]) -> int:
-    """Return where to start so that the snippet shows the most different words of the query.
+    """Return the start of the snippet that contains the most different words of the query.
 
-    It starts a little before the first of them, or at the beginning if all words fit then.
+    It is a little before the first of these words, or 0 if a snippet from there has them all.
     """
     if not marked or len(text) <= SNIPPET_CHARACTERS or marked[-1].end() <= SNIPPET_CHARACTERS:
         return 0
 
     def count_different(first: int) -> int:
         end = marked[first].start() + SNIPPET_CHARACTERS * 3 // 4
-        # 24 words are enough to compare; a text of nothing but matches would take long.
+        # Compare 24 words at most: a text in which every word matches would take too long.
         near = (word for word in marked[first : first + 24] if word.end() <= end)
         return len({word[0].lower() for word in near})
 
@@ -80,9 +80,9 @@ def _find_best_start(text: str, marked: Sequence[re.Match[str]]) -> int:
 
 
 def _find_word_boundary(text: str, position: int) -> int:
-    """Return the nearest position from `position` on that does not cut a word.
+    """Return the first position at or after `position` that does not split a word.
 
-    A word that goes on for 40 characters is cut.
+    A word that continues for more than 40 characters is split.
     """
     if position <= 0 or position >= len(text):
         return max(0, min(position, len(text)))

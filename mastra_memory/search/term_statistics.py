@@ -1,8 +1,8 @@
-"""How many messages of a scope contain a word, estimated from a sample.
+"""Estimate how many messages of a scope contain a word, from a sample.
 
-Counting exactly would read every message that contains a common word. The sample costs the same
-for any scope: a few messages from each of several points in time, because what people talk about
-changes over time.
+An exact count would have to read every message that contains a common word. The sample has the same
+cost in any scope. It has a few messages from each of several points in time, because topics change
+over time.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from mastra_memory.search import queries
 from mastra_memory.search.scope import SearchScope
 
 MAX_COUNTED_MESSAGES = 20_000
-"""Count a scope no further than this: a word's rarity hardly changes beyond."""
+"""The upper limit for the size of a scope. In larger scopes the estimates hardly change."""
 SAMPLE_POINTS = 32
-"""Points in time at which the sample is taken, at equal distances."""
+"""How many evenly spaced points in time the sample is taken from."""
 MESSAGES_PER_POINT = 8
-"""Messages that are read after each of these points."""
+"""How many messages are read from each of these points."""
 MIN_SAMPLED_MESSAGES = 64
-"""A smaller sample does not tell common words from rare ones."""
+"""With a smaller sample, common and rare words cannot be distinguished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class TermStatistics:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether the sample is large enough to tell common words from rare ones."""
+        """Whether the sample is large enough to distinguish common from rare words."""
         return self.sampled >= MIN_SAMPLED_MESSAGES
 
     def estimate_frequency(self, index: int) -> float:
         """Return about how many messages of the scope contain a term.
 
-        A term that no sampled message contains counts as half a message, not as none.
+        A term that does not occur in the sample counts as half a message, so that it is not 0.
         """
         return max(self.containing[index], 0.5) * self.messages / self.sampled
 
@@ -47,7 +47,7 @@ class TermStatistics:
 def estimate_term_statistics(terms: Sequence[str], scope: SearchScope) -> TermStatistics:
     """Count the scope and take a sample of it, in one statement of limited cost."""
     if scope.thread_id is not None:
-        # The thread's index serves; its owner would only add a condition that changes no count.
+        # The thread belongs to one resource, so the condition on the resource is not needed.
         scope = SearchScope(thread_id=scope.thread_id)
     messages, sampled, *containing = queries.sample_terms(
         terms,

@@ -1,7 +1,7 @@
-"""The index of words: the column `Message.search`, a `tsvector` of the message's text.
+"""Index the words of messages in the column `Message.search`, a `tsvector` of the text.
 
-Making it costs more than storing the message. A save of many messages leaves that to a task; a
-search first indexes what is still pending in its scope.
+This takes longer than storing the messages. After a large save, a task does it. Before a search,
+the pending messages of its scope are indexed.
 """
 
 from django.db.models import F, QuerySet
@@ -13,9 +13,9 @@ from mastra_memory.models import Message
 from mastra_memory.search import queries
 
 MAX_MESSAGES_ON_SAVE = 10
-"""A save of more messages than this leaves the indexing to a task."""
+"""If a save has more messages than this, a task indexes their words."""
 MAX_MESSAGES_BEFORE_SEARCH = 1_000
-"""How many pending messages a search indexes first, the newest; a task indexes the others."""
+"""How many pending messages are indexed before a search, the newest first."""
 
 
 @retry_conflicts

@@ -1,4 +1,4 @@
-"""What the parts of a search pass to each other."""
+"""Values that the modules of a search exchange."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class ScoredMessage(NamedTuple):
 
     id: str
     created: float
-    """Seconds since 1970. PostgreSQL's driver reads a number faster than a datetime."""
+    """Seconds since 1970. The database driver reads a number faster than a datetime."""
     sequence: int
     score: float
 
@@ -54,16 +54,16 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class TermPlan:
-    """Which words of a query select candidates, and which only rank them; see `bm25`."""
+    """The terms of a query that select candidates, and those that only rank them; see `bm25`."""
 
     query: WordQuery
-    """The terms that count for the score."""
+    """The terms that are used for the score."""
     filter: str | None
     """A `tsquery` that every candidate matches."""
     preferred: str | None
     """A `tsquery`: candidates that match it come before newer ones that do not."""
     max_candidates: int
     min_document_frequencies: Sequence[float]
-    """For each term, in how many messages it occurs at least, as estimated; 0 if unknown."""
+    """For each term, the estimated minimum of messages that contain it; 0 if unknown."""
     messages: int | None = None
     """Messages in the scope; None if the statement must count them."""

@@ -1,8 +1,8 @@
-"""Search by vectors: the messages whose vectors are nearest to that of the query.
+"""Find the messages whose vectors are most similar to the vector of the query.
 
-A small scope is compared as a whole, which is exact. In a large one the HNSW index is scanned,
-which is approximate. `is_index_cheaper` decides between the two. Where the scan finds too little,
-the whole scope is compared after all.
+In a small scope, all vectors are compared, which is exact. In a large scope, the HNSW index is
+scanned, which is approximate. `is_index_cheaper` decides which one to use. If the scan finds too
+few messages, all vectors of the scope are compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,18 +20,18 @@ from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.types import ScoredMessage
 
 EF_SEARCH = 100
-"""pgvector's `hnsw.ef_search`, the candidates that a scan keeps. More is more exact and slower.
+"""pgvector's `hnsw.ef_search`, the number of candidates of a scan. More is more exact but slower.
 
-pgvector's default is 40. With 100 the scan finds 0.99 of what an exact search finds, for one vector
-in 200 in the scope; see docs/recall.md.
+pgvector's default is 40. If one vector in 200 is in the scope, a scan with 100 finds 0.99 of the
+matches that an exact search finds; see docs/recall.md.
 """
 MAX_SCAN_TUPLES = 40_000
-"""pgvector's `hnsw.max_scan_tuples`: where an iterative scan stops to look for more rows."""
+"""pgvector's `hnsw.max_scan_tuples`: after how many rows an iterative scan stops."""
 EXTRA_PASSAGES = 16
-"""How many more passages than messages are read at first, since a message may have several."""
+"""How many more passages than messages are read, because a message may have several."""
 INDEX_LOOKUP_COST = 11
-"""What one vector costs through the index, in exact comparisons; measured. Starting a scan costs
-about as much as `EXACT_SEARCH_LIMIT` comparisons."""
+"""The measured cost of reading one vector through the index, in exact comparisons. Starting a scan
+costs about as much as `EXACT_SEARCH_LIMIT` comparisons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class VectorQuery:
     """What to search for, and where."""
 
     model: str
-    """`provider/model` of the embedder that made the vectors."""
+    """The embedder of the vectors, as `provider/model`."""
     vectors: Sequence[Vector]
     """One vector for each passage of the query; usually there is one."""
     scope: SearchScope
@@ -48,7 +48,7 @@ class VectorQuery:
     threshold: float | None = None
     """The lowest similarity that counts as a match."""
     min_vectors: int = 0
-    """A lower bound of the vectors in the scope, if known. It may save counting them."""
+    """A lower bound of the number of vectors in the scope, if known, to avoid counting them."""
 
 
 def find_by_similarity(
@@ -73,10 +73,10 @@ def find_by_similarity(
         for match in _find_nearest(query, vector, limit, use_index)
         if query.threshold is None or match.score >= query.threshold
     ]
-    return _rank_once(matches)[:limit]
+    return _sort_unique(matches)[:limit]
 
 
-def _rank_once(matches: Iterable[ScoredMessage]) -> list[ScoredMessage]:
+def _sort_unique(matches: Iterable[ScoredMessage]) -> list[ScoredMessage]:
     """Return each message once, with the best of its scores, best first."""
     unique: dict[str, ScoredMessage] = {}
     for match in sorted(matches, key=lambda match: match.rank, reverse=True):
@@ -101,9 +101,9 @@ def _find_nearest(
 def is_index_cheaper(index: VectorIndex, query: VectorQuery, rows: int) -> bool:
     """Return whether scanning the index for `rows` passages costs less than comparing the scope.
 
-    The scan passes over vectors outside the scope in vain. Costs are counted in exact comparisons
-    of two vectors. With `s` of the index's `n` vectors in the scope, the comparison costs `s`.
-    To find `rows` passages, the scan looks at `rows * n / s` vectors, so it is cheaper where
+    The unit of cost is one exact comparison of two vectors. If `s` of the `n` vectors of the index
+    are in the scope, comparing all of them costs `s`. The scan also reads vectors outside of the
+    scope: to find `rows` passages it reads `rows * n / s` vectors. So it is cheaper if
 
         EXACT_SEARCH_LIMIT + INDEX_LOOKUP_COST * rows * n / s < s
     """
@@ -124,12 +124,12 @@ def _compare_all(
     rows = limit + EXTRA_PASSAGES
     while True:
         passages = queries.list_nearest(index, vector, where, limit=rows, exact=True)
-        matches = _rank_once(passages)
+        matches = _sort_unique(passages)
         if not matches:
             _check_dimensions(index, query)
         if len(passages) < rows or len(matches) >= limit:
             return matches[:limit]
-        rows *= 8  # Long messages with many passages each took all the rows.
+        rows *= 8  # Too many of the passages belong to the same long messages.
 
 
 def _scan_index(
@@ -139,11 +139,11 @@ def _scan_index(
     where = _add_filter(query, query.scope.condition("e", use_index=False))
     with _force_index_scan():
         passages = queries.list_nearest(index, vector, where, limit=rows, exact=False)
-        matches = _rank_once(passages)
+        matches = _sort_unique(passages)
         if len(matches) < limit and len(passages) == rows:
             rows += 8 * EXTRA_PASSAGES
             passages = queries.list_nearest(index, vector, where, limit=rows, exact=False)
-            matches = _rank_once(passages)
+            matches = _sort_unique(passages)
     return matches[:limit]
 
 
@@ -160,23 +160,23 @@ def _check_dimensions(index: VectorIndex, query: VectorQuery) -> None:
         raise EmbedderMismatch(index.model, stored=stored, made=index.dimensions)
 
 
-_OTHER_PLANS = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
+_DISABLED_PLAN_TYPES = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
 
 
 @contextmanager
 def _force_index_scan() -> Iterator[None]:
-    """Make PostgreSQL scan the HNSW index, with pgvector's settings for it.
+    """Force PostgreSQL to scan the HNSW index, and set pgvector's options for it.
 
-    PostgreSQL knows neither how selective the scope is within the index nor what a distance costs,
-    and often prefers to sort all vectors. The settings are local to a transaction. Inside the
-    caller's transaction they are put back afterwards.
+    The planner has no statistics of the scope within the index or of the cost of a distance, so it
+    often chooses to sort all vectors. The settings are local to a transaction. If the caller has a
+    transaction, the previous values are restored afterwards.
     """
     is_nested = routing.get_connection().in_atomic_block
-    plans = {f"enable_{plan}": "off" for plan in _OTHER_PLANS}
+    plans = {f"enable_{plan}": "off" for plan in _DISABLED_PLAN_TYPES}
     scan = {
-        # Continue the scan until enough rows are in the scope; without this pgvector returns only
-        # those of the first `ef_search` candidates. The relaxed order is faster than the strict
-        # one and does no harm, since the result is sorted again.
+        # Continue the scan until enough rows of the scope are found. Otherwise pgvector returns
+        # only those among the first `ef_search` candidates. The relaxed order is faster than the
+        # strict order, and sufficient because the result is sorted again.
         "hnsw.iterative_scan": "relaxed_order",
         "hnsw.ef_search": str(EF_SEARCH),
         "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),

@@ -1,4 +1,4 @@
-"""Working memory: the text kept for a thread or a resource, with all earlier versions."""
+"""Working memory: a text that is stored for a thread or a resource, with its revisions."""
 
 from mastra_memory.working_memory.prompts import build_system_text
 from mastra_memory.working_memory.revisions import list_revisions, restore_revision

@@ -8,7 +8,7 @@ from mastra_memory.exceptions import InvalidInput
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """Return stored working memory as an object; anything but a JSON object counts as empty."""
+    """Return stored working memory as a dict, or an empty dict if it is not a JSON object."""
     if not text.strip():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Change Markdown text by text, for agents with working memory of the version `vnext`."""
+"""Edit parts of a Markdown text, for working memory of the version `vnext`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,10 +26,10 @@ PARAMETERS: dict[str, Any] = {
 
 
 def apply_patch(current: str, template: str, arguments: Mapping[str, Any]) -> str:
-    """Return `current` with the new text in it.
+    """Return `current` with the new text inserted.
 
-    A text to replace that does not occur in `current` is not an error: the new text is appended on
-    a line of its own. The empty template is removed from the result.
+    If the text to replace does not occur in `current`, the new text is appended on a new line. The
+    empty template is removed from the result.
 
     Args:
         current: The Markdown that is stored.

@@ -20,16 +20,16 @@ logger = logging.getLogger(__name__)
 MAX_ISSUES = 20
 _MAX_DEPTH = 32
 _MAX_PARTS = 10_000
-"""Subschemas that are read to build an empty value: references can expand to billions."""
+"""The limit of subschemas for an empty value. References can expand to billions of them."""
 _MAX_STEPS = 50_000
-"""Steps that validation may take, which is about half a second."""
+"""The limit of steps of one validation. They take about half a second."""
 MAX_VALUES = 100_000
-"""Names and values in a value that is validated."""
+"""The largest number of names and values in the JSON that is validated."""
 _EMPTY_VALUES: dict[str, Any] = {"string": "", "number": 0, "integer": 0, "boolean": False}
 _KEYWORDS_NOT_FOR_UPDATES = ("required", "dependentRequired", "dependencies", "minProperties")
 _FIELD_NAME = "workingMemory"
-# The last five are raised for keywords of the wrong type: `check_schema` does not reach every part
-# of a schema that a reference may point to.
+# The last five are raised for keywords with values of the wrong type. `check_schema` does not check
+# all parts of a schema to which references can point.
 _BROKEN_SCHEMA_ERRORS = (
     jsonschema.SchemaError,
     Unresolvable,
@@ -63,12 +63,12 @@ def build_empty_value(schema: Any) -> Any:
 
 
 def _log_broken_schema(error: Exception) -> None:
-    """Log the kind of error only: its text quotes the schema, which may come from a request."""
+    """Log only the type of the error, because its text contains the schema of a request."""
     logger.warning("The schema of a working memory is broken (%s)", type(error).__name__)
 
 
 class _PartCounter:
-    """A schema, and a count of its parts that were read."""
+    """A schema, and the number of its parts that have been read."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
@@ -90,9 +90,9 @@ def _build_empty(schema: Any, root: _PartCounter, depth: int) -> Any:
         return schema["const"]
     if "$ref" in schema:
         return _build_empty(_resolve_reference(schema["$ref"], root.schema), root, depth + 1)
-    for several in ("anyOf", "oneOf"):
-        if several in schema:
-            return _build_empty_choice(schema[several], root, depth)
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema:
+            return _build_empty_choice(schema[keyword], root, depth)
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = None if "null" in kind else kind[0]
@@ -174,30 +174,30 @@ class _TooManySteps(Exception):
 def _limit_steps(kind: Any) -> Any:
     """Return a validator that stops after `_MAX_STEPS`.
 
-    References can make a short schema work for hours.
+    With references, the validation of a short schema could take hours.
     """
-    taken = 0
+    steps = 0
 
     def counted(keyword: Callable[..., Any]) -> Callable[..., Any]:
-        def check(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
-            nonlocal taken
-            taken += _count_steps(keyword, wanted, value)
-            if taken > _MAX_STEPS:
+        def check(validator: Any, keyword_value: Any, value: Any, schema: Any) -> Any:
+            nonlocal steps
+            steps += _count_steps(keyword, keyword_value, value)
+            if steps > _MAX_STEPS:
                 raise _TooManySteps
-            return keyword(validator, wanted, value, schema)
+            return keyword(validator, keyword_value, value, schema)
 
         return check
 
-    known = {**kind.VALIDATORS, "uniqueItems": _check_unique_items}.items()
-    return validators.extend(kind, {name: counted(keyword) for name, keyword in known})
+    keywords = {**kind.VALIDATORS, "uniqueItems": _check_unique_items}.items()
+    return validators.extend(kind, {name: counted(keyword) for name, keyword in keywords})
 
 
-def _count_steps(keyword: Callable[..., Any], wanted: Any, value: Any) -> int:
-    """Return how many steps a keyword counts for, by the time that it takes."""
+def _count_steps(keyword: Callable[..., Any], keyword_value: Any, value: Any) -> int:
+    """Return the cost of a keyword in steps, which depends on the time that it takes."""
     if keyword is _check_unique_items:
         return 1 + _count_values(value) // 8
-    if keyword.__name__ == "enum" and isinstance(wanted, list):
-        return 1 + len(wanted) // 8
+    if keyword.__name__ == "enum" and isinstance(keyword_value, list):
+        return 1 + len(keyword_value) // 8
     return 1
 
 
@@ -208,14 +208,14 @@ def _count_values(value: Any) -> int:
     return 1 + sum(map(_count_values, value)) if isinstance(value, list) else 1
 
 
-def _check_unique_items(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
-    """Check `uniqueItems` in linear time; the library compares each item with each other."""
-    if wanted and validator.is_type(value, "array"):
+def _check_unique_items(validator: Any, keyword_value: Any, value: Any, schema: Any) -> Any:
+    """Check `uniqueItems` in linear time. The library compares all pairs of items."""
+    if keyword_value and validator.is_type(value, "array"):
         items = {
             orjson.dumps(_normalize_numbers(item), option=orjson.OPT_SORT_KEYS) for item in value
         }
         if len(items) < len(value):
-            yield jsonschema.ValidationError("has items that are equal, which uniqueItems forbids")
+            yield jsonschema.ValidationError("has equal items, which uniqueItems does not allow")
 
 
 def _normalize_numbers(value: Any) -> Any:
@@ -236,7 +236,7 @@ def _drop_inner_dialects(schema: Any) -> Any:
 
 
 def _accept_anything(*_: Any) -> None:
-    """Accept any value: a keyword that is not checked in updates."""
+    """Accept any value, for keywords that are not checked in updates."""
 
 
 def _build_issue(error: jsonschema.ValidationError) -> Issue:

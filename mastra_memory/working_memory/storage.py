@@ -41,20 +41,21 @@ def pop_from_metadata(
 ) -> tuple[str | None, dict[str, Any] | None]:
     """Return the working memory in a thread's metadata, and the metadata without it.
 
-    A string is the new working memory. Null clears it and is returned as an empty string. Any other
-    value is ordinary metadata. The working memory is None if the metadata does not change it.
+    A string is the new working memory. Null clears the working memory and is returned as an empty
+    string. Any other value is ordinary metadata. If the metadata has no new working memory, None is
+    returned for it.
     """
     if metadata is None:
         return None, None
     kept = dict(metadata)
-    given = kept.get(METADATA_KEY)
-    if isinstance(given, str):
+    value = kept.get(METADATA_KEY)
+    if isinstance(value, str):
         return kept.pop(METADATA_KEY), kept
-    return ("" if METADATA_KEY in kept and given is None else None), kept
+    return ("" if METADATA_KEY in kept and value is None else None), kept
 
 
 def find_content(owner: Owner) -> str | None:
-    """Return the text, or None if there is none."""
+    """Return the text of a working memory, or None if there is none."""
     where = owner.condition
     found = sql.fetch_one(
         f"SELECT w.content FROM mastra_memory_workingmemory w WHERE {where} AND w.content <> ''",
@@ -122,19 +123,20 @@ def _build_row_values(owner: Owner, content: str, version: int) -> list[Any]:
 
 
 def update_locked(
-    owner: Owner, decide: Callable[[str], str | None], *, source: str, author_id: Any = None
+    owner: Owner, build_content: Callable[[str], str | None], *, source: str, author_id: Any = None
 ) -> int:
-    """Replace the text by what `decide` returns for the current one, and add a revision.
+    """Replace the text with the result of `build_content`, and add a revision.
 
-    The row is locked while `decide` runs, so concurrent updates are applied one after the other
-    and none is lost. If `decide` returns None, nothing is changed. Returns the version afterwards.
+    `build_content` is called with the current text. The row is locked meanwhile, so concurrent
+    updates are applied one after the other and none is lost. If it returns None, nothing changes.
+    Return the version after the update.
     """
     with routing.atomic():
         row_id, version, content = _lock_row(owner)
-        wanted = decide(content)
-        if wanted is None:
+        new_content = build_content(content)
+        if new_content is None:
             return version
-        check_size(wanted)
+        check_size(new_content)
         saved = sql.fetch_one(
             """WITH saved AS (UPDATE mastra_memory_workingmemory SET content = %s,
                 version = version + 1, updated_at = clock_timestamp() WHERE id = %s
@@ -142,7 +144,7 @@ def update_locked(
             INSERT INTO mastra_memory_workingmemoryrevision
                 (working_memory_id, version, content, source, author_id)
             SELECT id, version, content, %s, %s FROM saved RETURNING version""",
-            [json_text.clean_text(wanted), row_id, source, author_id],
+            [json_text.clean_text(new_content), row_id, source, author_id],
         )
     assert saved is not None
     return saved[0]

@@ -1,4 +1,4 @@
-"""The tool with which an agent updates its working memory."""
+"""Build the tool that an agent uses to update its working memory."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from mastra_memory.working_memory import patching
 TOOL_NAME = "updateWorkingMemory"
 
 WriteContent = Callable[[str], int]
-"""Stores the whole Markdown or the JSON text of a partial object. Returns the version."""
+"""A function that stores the Markdown or a partial JSON object, and returns the version."""
 ToolResult = dict[str, Any]
 
 
@@ -25,7 +25,7 @@ class MemoryTool:
     parameters: dict[str, Any]
     """JSON schema of the arguments."""
     handler: Callable[[Mapping[str, Any]], ToolResult]
-    """Maps the arguments to `{"success": bool, "message"?}`. Never raises for invalid ones."""
+    """Returns `{"success": bool, "message"?}`. Invalid arguments do not raise an exception."""
 
 
 def build_tool(
@@ -80,18 +80,22 @@ _TEXT_PARAMETERS = {
 def _build_merge_parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tool's parameters: nothing is required, and everything may be null.
 
-    Definitions are moved to the top level, where `$ref` looks for them.
+    Definitions are moved to the top level, to which `$ref` points.
     """
-    own = {key: part for key, part in schema.items() if key not in ("$defs", "definitions")}
-    whole: dict[str, Any] = {
+    memory_schema = {
+        key: part for key, part in schema.items() if key not in ("$defs", "definitions")
+    }
+    parameters: dict[str, Any] = {
         "type": "object",
-        "properties": {"memory": {**_make_optional(own), "description": "Only what changed."}},
+        "properties": {
+            "memory": {**_make_optional(memory_schema), "description": "Only what changed."}
+        },
         "required": ["memory"],
     }
     for key in ("$defs", "definitions"):
         if key in schema:
-            whole[key] = {name: _make_optional(part) for name, part in schema[key].items()}
-    return whole
+            parameters[key] = {name: _make_optional(part) for name, part in schema[key].items()}
+    return parameters
 
 
 def _make_optional(schema: Any) -> Any:
@@ -141,9 +145,9 @@ def _build_patch_handler(
 ) -> Callable[[Mapping[str, Any]], ToolResult]:
     def handle(arguments: Mapping[str, Any]) -> ToolResult:
         try:
-            wanted = patching.apply_patch(read() or "", options.template.strip(), arguments)
+            new_content = patching.apply_patch(read() or "", options.template.strip(), arguments)
         except InvalidInput as error:
             return {"success": False, "reason": str(error)}
-        return _write_and_report(write, wanted)
+        return _write_and_report(write, new_content)
 
     return handle

@@ -25,15 +25,15 @@ def update_content(
 ) -> int:
     """Replace the text, or merge JSON into it if there is a schema. Return the new version.
 
-    Concurrent updates are applied one after the other, so that merges lose nothing.
+    Concurrent updates are applied one after the other, so that no update is lost.
 
     Args:
         owner: The thread or resource that the working memory belongs to.
         content: Markdown, or JSON text if the options have a schema. An empty text clears it.
         options: The agent's options.
-        mode: Without a schema, `merge` replaces too, because Markdown has no keys.
-        source: What made the change, for the revision.
-        author_id: The user who made the change, if any.
+        mode: Without a schema, `merge` also replaces the text, because Markdown has no keys.
+        source: The source of the change, stored in the revision.
+        author_id: The id of the user who made the change, if any.
 
     Raises:
         InvalidInput: The content does not match the schema, or would replace stored content by
@@ -44,18 +44,18 @@ def update_content(
     if options.schema is not None and content:
         update = schema.validate_content(options.schema, content, partial=mode == "merge")
 
-    def decide(current: str) -> str | None:
+    def build_content(current: str) -> str | None:
         if mode == "merge" and options.schema is not None:
             return _merge_into(current, update)
-        wipes = current and content and is_empty_template(options, content)
-        if wipes and not is_empty_template(options, current):
+        is_empty_update = current and content and is_empty_template(options, content)
+        if is_empty_update and not is_empty_template(options, current):
             raise InvalidInput(
                 f"workingMemory: {EMPTY_TEMPLATE_ERROR}",
                 [Issue("workingMemory", EMPTY_TEMPLATE_ERROR)],
             )
         return content
 
-    return storage.update_locked(owner, decide, source=source, author_id=author_id)
+    return storage.update_locked(owner, build_content, source=source, author_id=author_id)
 
 
 def _merge_into(current: str, update: Any) -> str | None:

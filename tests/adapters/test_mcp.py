@@ -134,7 +134,9 @@ def test_update_working_memory__refused_if_off_or_read_only(
     more: dict[str, Any], memory_settings: Callable[..., None]
 ) -> None:
     memory_settings(OPTIONS=OPTIONS | more)
-    assert "may not be written" in call_tool(ANN, "update_working_memory", memory_text="x")
+    assert "cannot update working memory" in call_tool(
+        ANN, "update_working_memory", memory_text="x"
+    )
     assert not WorkingMemoryRevision.objects.exists()
 
 

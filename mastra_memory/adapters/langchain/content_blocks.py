@@ -54,7 +54,7 @@ def _convert_block(block: Any, calls_by_id: Mapping[Any, Json]) -> Json:
         return _convert_media(kind, block)
     call = calls_by_id.get(block.get("id"), {})
     if kind == "tool_use" and block.get("input") == call.get("args"):
-        # The arguments are stored with the call; `build_blocks` adds them again.
+        # The arguments are stored in the tool call, from which `build_blocks` restores them.
         return make_opaque_part(LIBRARY, _omit(block, "input") | {"type": kind})
     return make_opaque_part(LIBRARY, block)
 
@@ -103,7 +103,7 @@ def build_blocks(parts: Sequence[Json], *, is_list: bool) -> tuple[str | list[An
 
     Args:
         parts: The parts of the message.
-        is_list: Return a list of blocks even if plain text would do.
+        is_list: Return a list of blocks even if plain text is sufficient.
     """
     calls = [_build_call(part) for part in parts if is_tool_call(part)]
     calls_by_id = {call["id"]: call for call in calls}

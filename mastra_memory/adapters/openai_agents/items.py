@@ -1,8 +1,8 @@
 """Convert between items of OpenAI's Responses API and messages.
 
-An item is a message of the user or of the model, reasoning, a function call or its output. One
-assistant's message holds the consecutive items of the model. The first part of each item has the
-item's other fields in its metadata, so that the same items can be built again.
+An item is a message of the user or of the model, reasoning, a function call, or its output.
+Consecutive items of the model are stored in one message of the assistant. The metadata of the first
+part of each item has the other fields of the item, so that the same items can be built again.
 """
 
 import time
@@ -183,8 +183,8 @@ def _build_items(message: StoredMessage) -> Iterator[Json]:
 def _group_parts(role: str, parts: Sequence[Json]) -> Iterator[Json]:
     """Yield the items of parts. Consecutive texts and files form one item.
 
-    An item ends where the metadata of a part begins another one, or at a part that is an item of
-    its own.
+    A new item begins at a part whose metadata has the fields of an item, and at a part that is a
+    separate item.
     """
     current: Json | None = None
     for part in parts:
@@ -226,7 +226,7 @@ def _build_single_item(part: Json, metadata: Json) -> Json | None:
     if part.get("type") == "reasoning":
         fields = metadata.get("item")
         if not isinstance(fields, Mapping):
-            return None  # OpenAI refuses reasoning that does not have one of its own ids.
+            return None  # OpenAI refuses reasoning without an id that OpenAI has created.
         return {**fields, "summary": [{"type": "summary_text", "text": get_reasoning_text(part)}]}
     is_item = part.get("type") == f"data-{LIBRARY}" and "entry" not in metadata
     return part["data"] if is_item else None
@@ -234,7 +234,7 @@ def _build_single_item(part: Json, metadata: Json) -> Json | None:
 
 def _build_call(part: Json, fields: Any) -> Json:
     call = part["toolInvocation"]
-    # The model's own spelling of the arguments, unless they were changed since.
+    # Use the original JSON text of the arguments, unless they have been changed.
     raw, args = call.get("rawInput"), call.get("args")
     if not (isinstance(raw, str) and _parse_arguments(raw) == args):
         raw = args if isinstance(args, str) else orjson.dumps(args or {}).decode()
@@ -276,7 +276,7 @@ def _build_entry(role: str, part: Json, metadata: Json) -> Json | None:
 
 
 def drop_orphan_outputs(items: Sequence[Any]) -> list[Any]:
-    """Return the items without outputs of calls that are not among them; OpenAI refuses those."""
+    """Remove outputs whose calls are not among the items, because OpenAI refuses them."""
     call_ids = {item.get("call_id") for item in items if item.get("type") == "function_call"}
     return [
         item

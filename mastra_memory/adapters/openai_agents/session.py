@@ -47,7 +47,7 @@ class MastraSession(SessionABC):
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the items, oldest first; with a limit the newest ones.
 
-        An output whose call is beyond the limit is left out, because OpenAI would refuse it.
+        An output is omitted if its call is outside of the limit, because OpenAI would refuse it.
         """
         limit = resolve_session_limit(limit, self.session_settings)
         return await sync_to_async(self._get_items)(limit)
@@ -65,7 +65,7 @@ class MastraSession(SessionABC):
         await sync_to_async(self._clear)()
 
     async def system_message(self) -> str:
-        """Return the text about working memory for the agent's instructions, empty if it is off."""
+        """Return the working memory as text for the instructions; empty if it is disabled."""
         message = await self.memory.aget_system_message(
             self.session_id, resource_id=self.resource_id
         )
@@ -78,7 +78,7 @@ class MastraSession(SessionABC):
         return drop_orphan_outputs(items[len(items) - limit :] if limit else [])
 
     def _read_newest(self, count: int | None) -> list[StoredMessage]:
-        """Return the last `count` messages, which hold at least as many items."""
+        """Return the last `count` messages, which contain at least `count` items."""
         if self.memory.get_thread_by_id(self.session_id) is None:
             return []
         page = self.memory.list_messages(

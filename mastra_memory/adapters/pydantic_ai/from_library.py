@@ -80,7 +80,7 @@ def _get_message_fields(message: Json) -> Json:
 def _convert_response_part(part: Json) -> Json:
     kind = part["part_kind"]
     metadata = {key: value for key, value in part.items() if key not in ("content", "args")}
-    # The types of text, reasoning and tool-call parts imply their `part_kind`.
+    # For text, reasoning and tool calls, our part type determines `part_kind`.
     implied = {key: value for key, value in metadata.items() if key != "part_kind"}
     match kind:
         case "text":

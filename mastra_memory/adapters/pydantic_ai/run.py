@@ -27,7 +27,7 @@ class AgentTurn(Generic[Output]):
 
     turn: Turn
     result: AgentRunResult[Output] | None
-    """None if the turn was repeated, so that the agent was not run."""
+    """None if the turn was repeated and the agent was not run."""
 
     @property
     def output(self) -> Output | str:
@@ -58,7 +58,7 @@ def run_sync(
         thread_id: The thread. It is created if it is missing.
         resource_id: The owner of the thread.
         memory: The memory; by default one with the options of the settings.
-        turn_id: Names the turn. If it has a stored answer, the agent is not run again.
+        turn_id: The id of the turn. If it has a stored answer, the agent is not run again.
         **run_options: Arguments of `agent.run`.
 
     Raises:
@@ -110,7 +110,7 @@ def _convert_prompt(prompt: Prompt) -> list[Json]:
 
 
 def _build_run_arguments(memory: Memory, context: Context, run_options: Json) -> Json:
-    """Return the arguments of `agent.run`, with the memory's added to the caller's."""
+    """Return the arguments of `agent.run`: those of the caller, and those for the memory."""
     history = context.block("history")
     tool = working_memory_tool(memory, thread_id=context.thread_id, resource_id=context.resource_id)
     toolsets = [*run_options.get("toolsets", ()), *([FunctionToolset([tool])] if tool else [])]

@@ -39,7 +39,7 @@ def to_messages(messages: Iterable[StoredMessage]) -> list[ModelMessage]:
 
 
 def _append_request(dumped: list[Json], request: Json) -> None:
-    """Append a request, or join it to the last one if both were one when they were stored."""
+    """Append a request, or merge it with the last one if they were stored from one request."""
     request_id = request.pop("request_id", None)
     if not request["parts"]:
         return
@@ -120,7 +120,7 @@ def _convert_answer(content: Json) -> Iterator[Json]:
 
 
 def _convert_results(step: Step) -> Iterator[Json]:
-    """Yield the requests that brought the results; results of one request stay together."""
+    """Yield the requests with the tool results. Results of one request stay together."""
     requests = [
         get_part_metadata(LIBRARY, part).get("return", {}).get("request", {})
         for part in step.results
@@ -142,7 +142,7 @@ def _convert_answer_part(part: Json) -> Json | None:
             return {"part_kind": "thinking", "content": get_reasoning_text(part), **metadata}
         case "file" | "image":
             file = _convert_file(part, metadata.pop("content", {}))
-            # pydantic-ai has no answers with URLs of files.
+            # A response in pydantic-ai cannot contain the URL of a file.
             is_binary = file is not None and file["kind"] == "binary"
             return {**metadata, "part_kind": "file", "content": file} if is_binary else None
         case "tool-invocation" if is_tool_call(part):
@@ -154,7 +154,7 @@ def _convert_answer_part(part: Json) -> Json | None:
 
 def _convert_call(call: Mapping[str, Any], metadata: Json) -> Json:
     args = call.get("args")
-    # The model's own spelling of the arguments, unless they were changed since.
+    # Use the original JSON text of the arguments, unless they have been changed.
     raw = call.get("rawInput")
     if isinstance(raw, str) and parse_arguments(raw) == args:
         args = raw
