@@ -1,5 +1,6 @@
-"""The SQL of recall. Values are always passed as parameters; only names and SQL fragments
-are interpolated.
+"""The SQL of recall.
+
+Values are always passed as parameters; only names and SQL fragments are interpolated.
 
 All statements that read messages keep a running sum of the bytes of their content and stop at
 `MAX_PAGE_BYTES`, so that a few huge messages do not fill the memory of a web process. They are

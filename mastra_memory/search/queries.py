@@ -1,5 +1,7 @@
-"""The SQL of searches. Values are always passed as parameters; only names and SQL fragments
-are interpolated."""
+"""The SQL of searches.
+
+Values are always passed as parameters; only names and SQL fragments are interpolated.
+"""
 
 from collections.abc import Sequence
 from typing import Any
