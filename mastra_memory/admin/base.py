@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.contrib import admin
@@ -94,7 +94,13 @@ def secure_view(view: View) -> View:
     return wrapped
 
 
-class DeclaredLookupsMixin(admin.ModelAdmin):
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[Any]
+else:  # Django's class takes no type arguments when it runs.
+    _ModelAdmin = admin.ModelAdmin
+
+
+class DeclaredLookupsMixin(_ModelAdmin):
     """Accept in a list's query string only the parameters of the filters in `list_filter`.
 
     Django accepts any lookup on any field of the model. `?title__startswith=` would let a user

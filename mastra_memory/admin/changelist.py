@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -27,14 +27,21 @@ MAX_COUNT = 1_000
 """Lists count at most this many rows. Beyond it the page shows "more than"."""
 
 
-class BoundedPaginator(Paginator):
+if TYPE_CHECKING:
+    _Paginator = Paginator[Any]
+else:  # Django's class takes no type arguments when it runs.
+    _Paginator = Paginator
+
+
+class BoundedPaginator(_Paginator):
     """A paginator that stops counting at `MAX_COUNT`."""
 
     @cached_property
     def count(self) -> int:
         """Return the number of rows, or `MAX_COUNT` + 1 if there are more."""
         rows: Any = self.object_list
-        return rows.order_by().values("pk")[: MAX_COUNT + 1].count()
+        count: int = rows.order_by().values("pk")[: MAX_COUNT + 1].count()
+        return count
 
 
 TITLE_CHARACTERS = 200
@@ -52,12 +59,13 @@ def truncate_title(field: str = "title") -> Left:
 def annotate_thread_title(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Annotate rows with `thread_title`, the beginning of the title of their thread."""
     rows = rows.defer("thread__title", "thread__metadata", "thread__title_request")
-    return rows.annotate(thread_title=truncate_title("thread__title"))
+    annotated: QuerySet[Any] = rows.annotate(thread_title=truncate_title("thread__title"))
+    return annotated
 
 
 def get_owner_name(row: Any) -> str:
     """Return the title or id of the thread of a row, or its resource id."""
-    return row.thread_title or row.thread_id or row.resource_id
+    return str(row.thread_title or row.thread_id or row.resource_id)
 
 
 class TruncatedChangeList(ChangeList):

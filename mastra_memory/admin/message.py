@@ -1,14 +1,14 @@
 """Messages of all conversations: a read-only list to search and filter."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Left
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -174,7 +174,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Give the list the columns that depend on the user and on the search."""
-        changelist = super().get_changelist_instance(request)
+        changelist = cast(MessageChangeList, super().get_changelist_instance(request))
         changelist.list_display = self._get_columns(request, changelist)
         return changelist
 
@@ -211,7 +211,7 @@ class MessageAdmin(ReadOnlyAdmin):
         object_id: str,
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         """Redirect to the message in its conversation."""
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -222,6 +222,6 @@ class MessageAdmin(ReadOnlyAdmin):
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponseBase:
+    ) -> HttpResponse:
         """Redirect to the conversation, which shows its own history."""
         return self.change_view(request, object_id)

@@ -1,6 +1,6 @@
 """Observational records: one generation with its chunks, read-only."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote, unquote
@@ -42,7 +42,13 @@ def _render_prose(request: HttpRequest, text: str, record_id: Any) -> SafeString
     return mark_safe(render_to_string("admin/mastra_memory/prose.html", context))  # escaped there
 
 
-class ChunkInline(admin.StackedInline):
+if TYPE_CHECKING:
+    _StackedInline = admin.StackedInline[ObservationChunk, ObservationalRecord]
+else:  # Django's class takes no type arguments when it runs.
+    _StackedInline = admin.StackedInline
+
+
+class ChunkInline(_StackedInline):
     """Buffered observations that are not active yet."""
 
     model = ObservationChunk
@@ -174,9 +180,11 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
     @admin.display(description=_("observations"))
     def text(self, record: Any) -> SafeString:
         """Return the observations, masked for the user."""
-        return record.shown(record.active_observations)
+        shown: SafeString = record.shown(record.active_observations)
+        return shown
 
     @admin.display(description=_("prepared reflection"))
     def reflection(self, record: Any) -> SafeString:
         """Return the buffered reflection, masked for the user."""
-        return record.shown(record.buffered_reflection)
+        shown: SafeString = record.shown(record.buffered_reflection)
+        return shown

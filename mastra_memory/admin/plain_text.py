@@ -56,7 +56,11 @@ def read_page(request: HttpRequest, texts: Iterable[str], mask: Mask) -> TextPag
 
 
 def plain_text_response(
-    model_admin: ModelAdmin, request: HttpRequest, row: Any, heading: str, texts: Iterable[str]
+    model_admin: "ModelAdmin[Any]",
+    request: HttpRequest,
+    row: Any,
+    heading: str,
+    texts: Iterable[str],
 ) -> TemplateResponse:
     """Return a page of the texts of a row that has its own change page."""
     opts = model_admin.opts

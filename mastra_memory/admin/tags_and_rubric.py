@@ -23,14 +23,14 @@ class TagAdmin(MemoryAdmin):
         """Annotate each tag with the number of visible threads that have it."""
         threads = access.visible_threads(request).order_by()
         seen = Q(thread_tags__thread__in=threads.values("pk")) if threads.query.where else None
-        return (
-            super().get_queryset(request).annotate(thread_count=Count("thread_tags", filter=seen))
-        )
+        tags: QuerySet[Tag] = super().get_queryset(request)
+        return tags.annotate(thread_count=Count("thread_tags", filter=seen))
 
     @admin.display(description=_("threads"))
     def threads(self, tag: Any) -> int:
         """Return the number of visible threads with this tag."""
-        return tag.thread_count
+        count: int = tag.thread_count
+        return count
 
 
 @admin.register(Criterion)

@@ -134,7 +134,8 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     @admin.display(description=_("messages"))
     def messages(self, thread: Any) -> str:
         """Return the number of messages, counted up to a thousand."""
-        return thread.row.messages
+        messages: str = thread.row.messages
+        return messages
 
     @admin.display(description=_("last activity"), ordering="updated_at")
     def active(self, thread: Thread) -> Any:

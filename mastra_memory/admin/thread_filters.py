@@ -198,7 +198,11 @@ class ThreadFilter(ListFilter):
     """The names of the form's fields, and `all` for a list without a default view."""
 
     def __init__(
-        self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: ModelAdmin
+        self,
+        request: HttpRequest,
+        params: dict[str, Any],
+        model: Any,
+        model_admin: "ModelAdmin[Any]",
     ) -> None:
         super().__init__(request, params, model, model_admin)
         self.user, self.query = request.user, request.GET

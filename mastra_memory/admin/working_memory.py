@@ -55,7 +55,8 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
     def defer_long_columns(self, rows: QuerySet[WorkingMemory]) -> QuerySet[WorkingMemory]:
         """Leave out long columns, with `beginning` and `thread_title` in their place."""
         beginning = Left("content", 120 + 2 * MAX_MATCH_CHARS)
-        return annotate_thread_title(rows).defer("content").annotate(beginning=beginning)
+        rows = annotate_thread_title(rows).defer("content")
+        return rows.annotate(beginning=beginning)
 
     def get_urls(self) -> list[URLPattern]:
         """Return the URL patterns. Django's last pattern matches any path, so ours comes first."""
