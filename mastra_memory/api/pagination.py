@@ -38,7 +38,8 @@ class PageNumberPagination(BasePagination):
         query = PageQuery.validate_data(request.query_params)
         per_page = min(query.get("perPage", self.page_size), view.max_page_size)
         self.page = queryset(page=query["page"], per_page=per_page)
-        return getattr(self.page, self.results_field)
+        items: Sequence[Any] = getattr(self.page, self.results_field)
+        return items
 
     def get_paginated_data(self, data: Any) -> dict[str, Any]:
         """Return the answer with the serialized items."""

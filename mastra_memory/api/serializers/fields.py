@@ -18,7 +18,7 @@ from mastra_memory.db import times
 from mastra_memory.db.sql import MAX_PAGE
 
 
-class Field(serializers.Field):
+class Field(serializers.Field[Any, Any, Any, Any]):
     """A field whose value needs no conversion in an answer."""
 
     converts: ClassVar[bool] = False

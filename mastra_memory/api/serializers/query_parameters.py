@@ -138,7 +138,7 @@ class JsonParameter(Parameter):
     def __init__(
         self,
         description: str,
-        child: serializers.Field,
+        child: serializers.Field[Any, Any, Any, Any],
         schema: Mapping[str, Any],
         **options: Any,
     ) -> None:

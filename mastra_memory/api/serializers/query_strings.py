@@ -38,7 +38,7 @@ class QuerySerializer(RequestSerializer):
     subject = "query parameters"
 
     @functools.cached_property
-    def _parameters(self) -> list[tuple[str, serializers.Field]]:
+    def _parameters(self) -> list[tuple[str, serializers.Field[Any, Any, Any, Any]]]:
         return list(self.fields.items())
 
     def run_validation(self, data: Any = empty) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class DateRangeQuery(serializers.Serializer[Any]):
     endExclusive = FlagField(required=False, allow_null=True)
 
 
-class RoleListField(serializers.Field):
+class RoleListField(serializers.Field[Any, Any, Any, Any]):
     """The roles that messages may have; roles that do not exist match nothing."""
 
     default_error_messages = {"invalid": "expected a list of roles"}
@@ -166,7 +166,7 @@ def make_message_filter(values: Mapping[str, Any]) -> MessageFilter:
     )
 
 
-class NeighbourCountField(serializers.Field):
+class NeighbourCountField(serializers.Field[Any, Any, Any, Any]):
     """A number of neighbouring messages. Null and negative numbers count as 0."""
 
     default_error_messages = {"invalid": "expected a whole number"}
@@ -189,7 +189,7 @@ class IncludeQuery(serializers.Serializer[Any]):
     withNextMessages = NeighbourCountField(required=False, allow_null=True)
 
 
-class IncludeListField(serializers.Field):
+class IncludeListField(serializers.Field[Any, Any, Any, Any]):
     """The entries of `include`."""
 
     default_error_messages = {
@@ -260,7 +260,7 @@ class RevisionListQuery(AgentQuery, OwnerQuery):
     memoryConfig = make_config_parameter(json_schemas.WRITING_CONFIG)
 
 
-class NewMessageListField(serializers.Field):
+class NewMessageListField(serializers.Field[Any, Any, Any, Any]):
     """A list of new messages; `Memory.context` checks each of them."""
 
     default_error_messages = {"invalid": "expected a list"}
@@ -292,7 +292,7 @@ class ObservationsQuery(AgentQuery):
     offset = IntegerParameter("The number of generations to skip.", default=0)
     limit = IntegerParameter("The number of generations to return.", minimum=1, default=5)
 
-    def get_fields(self) -> dict[str, serializers.Field]:
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Add `from`, which Python does not allow as the name of an attribute."""
         start = DateTimeParameter("Only generations created at or after.")
         return {**super().get_fields(), "from": start}

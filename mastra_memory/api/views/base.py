@@ -165,7 +165,9 @@ class MemoryViewSet(GenericViewSet[Any]):
         """Return the items of the requested page; see `PageNumberPagination`."""
         return super().paginate_queryset(queryset)
 
-    def respond_with_list(self, data: dict[str, Any], name: str, items: list[bytes]) -> Any:
+    def respond_with_list(
+        self, data: dict[str, Any], name: str, items: list[bytes]
+    ) -> HttpResponseBase:
         """Return an answer with `data` and, under `name`, a list of JSON texts.
 
         A large list is sent in parts and consumed meanwhile, so that it is held in memory once.

@@ -57,7 +57,10 @@ class ThreadMessageViewSet(MemoryViewSet):
             include_system_reminders=query["includeSystemReminders"] or not has_agent,
         )
         page = self.paginate_queryset(read_page)
-        return self.get_paginated_response(answers.MessageSerializer.represent_list(page))
+        response: HttpResponseBase = self.get_paginated_response(
+            answers.MessageSerializer.represent_list(page)
+        )
+        return response
 
 
 @extend_schema(tags=["messages"])

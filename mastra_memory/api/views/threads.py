@@ -71,7 +71,10 @@ class ThreadViewSet(MemoryViewSet):
             direction=direction or "DESC",
         )
         page = self.paginate_queryset(read_page)
-        return self.get_paginated_response(answers.ThreadSerializer.represent_list(page))
+        response: HttpResponseBase = self.get_paginated_response(
+            answers.ThreadSerializer.represent_list(page)
+        )
+        return response
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
@@ -162,7 +165,7 @@ class ThreadViewSet(MemoryViewSet):
             shape=_BoundedRenderer(conf.app_settings().MAX_PAGE_BYTES),
         )
         messages = [message for message in result.messages if message]
-        data = {
+        data: dict[str, Any] = {
             "thread": answers.NewThreadSerializer.represent(result.thread),
             "messageIdMap": result.message_id_map,
         }

@@ -12,7 +12,6 @@ from mastra_memory.api.pagination import RevisionPagination
 from mastra_memory.api.serializers import answers, bodies, query_strings
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.memory import Memory
-from mastra_memory.models import Scope
 from mastra_memory.options import parse_request_options
 
 NO_WORKING_MEMORY = {
@@ -42,7 +41,7 @@ class WorkingMemoryViewSet(MemoryViewSet):
         overrides = parse_request_options(query.get("memoryConfig"), memory.options)
         options = memory.options.merged(overrides)
         owner, exists = self._find_owner(memory, thread_id, query.get("resourceId"))
-        by_resource = options.working_memory.scope != Scope.THREAD and owner is not None
+        by_resource = options.working_memory.scope != "thread" and owner is not None
         data = {
             "workingMemory": memory.get_working_memory(
                 thread_id, resource_id=owner, options=options.raw
@@ -100,7 +99,10 @@ class WorkingMemoryViewSet(MemoryViewSet):
             options=parse_request_options(query.get("memoryConfig"), memory.options),
         )
         page = self.paginate_queryset(read_page)
-        return self.get_paginated_response(answers.RevisionSerializer.represent_list(page))
+        response: HttpResponseBase = self.get_paginated_response(
+            answers.RevisionSerializer.represent_list(page)
+        )
+        return response
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
