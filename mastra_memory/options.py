@@ -79,7 +79,7 @@ def parse_request_options(
     """
     if request_options is None:
         return None
-    options = snake_keys(request_options)
+    options: dict[str, Any] = snake_keys(request_options)
     memory = options.get("working_memory")
     if isinstance(memory, dict) and "schema" in memory:
         options["working_memory"] = {k: v for k, v in memory.items() if k != "schema"}
@@ -337,7 +337,8 @@ class _OptionsReader:
         """
         value = self.get(path, None)
         if hasattr(value, "model_json_schema"):
-            return value.model_json_schema()
+            schema: Mapping[str, Any] = value.model_json_schema()
+            return schema
         if isinstance(value, str):
             value = _parse_schema(value)
         if value is None or isinstance(value, Mapping):

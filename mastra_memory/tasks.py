@@ -172,7 +172,8 @@ def _get_producers(app: Celery) -> pools.ProducerPool:
         "socket_timeout": timeout,
     }
     connection = app.connection_for_write(connect_timeout=timeout, transport_options=short_timeouts)
-    return pools.producers[connection]
+    producers: pools.ProducerPool = pools.producers[connection]
+    return producers
 
 
 def _is_already_scheduled(work: tuple[str, tuple[Any, ...]], now: float) -> bool:

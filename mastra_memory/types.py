@@ -69,7 +69,8 @@ class StoredMessage(NamedTuple):
     @property
     def content(self) -> dict[str, Any]:
         """The content, parsed at each access."""
-        return json_text.loads(self.content_json)
+        content: dict[str, Any] = json_text.loads(self.content_json)
+        return content
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,8 +82,9 @@ def get_reasoning_text(part: Mapping[str, Any]) -> str:
 
     Newer parts have a `reasoning` text, older ones a list of `details` with texts.
     """
-    if isinstance(part.get("reasoning"), str):
-        return part["reasoning"]
+    reasoning = part.get("reasoning")
+    if isinstance(reasoning, str):
+        return reasoning
     details = part.get("details")
     texts = [
         detail.get("text")

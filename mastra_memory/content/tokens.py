@@ -70,7 +70,8 @@ class TokenCounter(Protocol):
 
 def get_token_counter() -> TokenCounter:
     """Return an instance of the class that the setting `TOKEN_COUNTER` names."""
-    return import_string(conf.app_settings().TOKEN_COUNTER)()
+    counter: TokenCounter = import_string(conf.app_settings().TOKEN_COUNTER)()
+    return counter
 
 
 class HeuristicCounter:

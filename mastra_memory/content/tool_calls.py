@@ -198,9 +198,10 @@ def _merge_into(
     content = contents[message_index]
     assert content is not None
     parts = list(content["parts"])
-    parts[part_index] = _merge_parts(parts[part_index], part)
+    merged = _merge_parts(parts[part_index], part)
+    parts[part_index] = merged
     contents[message_index] = {**content, "parts": parts}
-    return parts[part_index]
+    return merged
 
 
 def _remove_parts(content: Content, places: Collection[int]) -> Content | None:

@@ -67,7 +67,8 @@ class ThreadState:
         threads keep their own times in their metadata.
         """
         if record.scope == Scope.THREAD:
-            return record.last_observed_at
+            observed: datetime | None = record.last_observed_at
+            return observed
         try:
             return times.parse_time(self.observer_metadata.get("lastObservedAt"))
         except ValueError:

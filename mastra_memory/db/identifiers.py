@@ -30,11 +30,11 @@ def check_id(value: Any, name: str) -> str:
     """
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text", [Issue(name, "must be text")])
-    value = json_text.clean_text(value)
-    if not 0 < (len(value) if value.isascii() else len(value.encode())) <= MAX_ID_BYTES:
+    text: str = json_text.clean_text(value)
+    if not 0 < (len(text) if text.isascii() else len(text.encode())) <= MAX_ID_BYTES:
         reason = f"must be 1 to {MAX_ID_BYTES} bytes long"
         raise InvalidInput(f"{name} {reason}", [Issue(name, reason)])
-    return value
+    return text
 
 
 def check_metadata_keys(metadata: Mapping[str, Any], path: str) -> None:

@@ -89,14 +89,16 @@ def fetch_all(statement: str, params: SqlParams = ()) -> list[SqlRow]:
     """Run a statement and return all its rows."""
     with routing.get_connection().cursor() as cursor:
         cursor.execute(statement, params)
-        return cursor.fetchall()
+        rows: list[SqlRow] = cursor.fetchall()
+        return rows
 
 
 def fetch_one(statement: str, params: SqlParams = ()) -> SqlRow | None:
     """Run a statement and return its first row, or None if it has none."""
     with routing.get_connection().cursor() as cursor:
         cursor.execute(statement, params)
-        return cursor.fetchone()
+        row: SqlRow | None = cursor.fetchone()
+        return row
 
 
 def fetch_all_prepared(statement: str, params: SqlParams = ()) -> list[SqlRow]:
@@ -116,14 +118,16 @@ def fetch_all_prepared(statement: str, params: SqlParams = ()) -> list[SqlRow]:
     unwrapped: Any = Cursor(connection.connection)
     with wrap(unwrapped) as cursor:
         cursor.execute(statement, params)
-        return cursor.fetchall()
+        rows: list[SqlRow] = cursor.fetchall()
+        return rows
 
 
 def execute(statement: str, params: SqlParams = ()) -> int:
     """Run a statement and return the number of rows that it inserted, changed or deleted."""
     with routing.get_connection().cursor() as cursor:
         cursor.execute(statement, params)
-        return cursor.rowcount
+        count: int = cursor.rowcount
+        return count
 
 
 def clear_query_log() -> None:

@@ -72,7 +72,7 @@ def _is_aborted(connection: BaseDatabaseWrapper) -> bool:
     """Return True if the surrounding transaction can only be rolled back."""
     if connection.in_atomic_block and connection.get_rollback():
         return True
-    return connection.connection.info.transaction_status == TransactionStatus.INERROR
+    return bool(connection.connection.info.transaction_status == TransactionStatus.INERROR)
 
 
 def _get_milliseconds(connection: BaseDatabaseWrapper) -> int:

@@ -193,7 +193,10 @@ def _encode_record(record: ObservationalRecord) -> bytes:
 def _collect_fields(
     row: ObservationalRecord | ObservationChunk, names: Sequence[str]
 ) -> dict[str, Any]:
-    return camel_keys({name: _convert_value(getattr(row, name)) for name in names})
+    fields: dict[str, Any] = camel_keys(
+        {name: _convert_value(getattr(row, name)) for name in names}
+    )
+    return fields
 
 
 def _convert_value(value: Any) -> Any:

@@ -8,7 +8,6 @@ from asgiref.sync import sync_to_async
 
 from mastra_memory import conf, threads, working_memory
 from mastra_memory.exceptions import AccessDenied
-from mastra_memory.models import Scope
 from mastra_memory.options import MemoryOptions
 from mastra_memory.types import StoredThread
 
@@ -72,7 +71,7 @@ class MemoryBase:
     def _has_resource_working_memory(self) -> bool:
         """Return True if a resource shares one working memory between its threads."""
         options = self.options.working_memory
-        return options.enabled and options.scope == Scope.RESOURCE
+        return options.enabled and options.scope == "resource"
 
     def _copy_working_memory_to_resource(
         self, resource_id: str, metadata: Mapping[str, object] | None

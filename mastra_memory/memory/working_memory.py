@@ -7,7 +7,6 @@ from mastra_memory.db import routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput
 from mastra_memory.memory.base import MemoryBase, OptionOverrides, make_async
-from mastra_memory.models import Scope
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.types import RevisionPage
 
@@ -229,7 +228,7 @@ class WorkingMemoryMethods(MemoryBase):
         touch: bool = False,
     ) -> working_memory.Owner:
         """Return the thread or resource that owns the text; `touch` locks the thread."""
-        if options.scope != Scope.THREAD:
+        if options.scope != "thread":
             return working_memory.Owner(resource_id or self._get_resource_id(thread_id))
         thread = threads.touch_thread(thread_id) if touch else threads.find_thread(thread_id)
         return working_memory.Owner(thread.resource_id if thread else "", thread_id)

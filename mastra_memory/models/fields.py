@@ -1,11 +1,17 @@
 """Fields and constraints that several models share."""
 
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
 from mastra_memory.db.identifiers import MAX_ID_BYTES
+
+if TYPE_CHECKING:
+    _TextField = models.TextField[Any, Any]
+    _DateTimeField = models.DateTimeField[Any, Any]
+else:  # Django's fields take no type arguments when they run.
+    _TextField, _DateTimeField = models.TextField, models.DateTimeField
 
 
 def new_id() -> str:
@@ -20,7 +26,7 @@ class OctetLength(models.Func):
     output_field = models.IntegerField()
 
 
-class IdField(models.TextField):
+class IdField(_TextField):
     """A text id in any script, compared by bytes (collation "C").
 
     PostgreSQL and Python then sort ids alike, which the lock order relies on.
@@ -42,7 +48,7 @@ class IdField(models.TextField):
         return name, path, args, options
 
 
-class InstantField(models.DateTimeField):
+class InstantField(_DateTimeField):
     """A point in time with milliseconds, the precision of times in the API."""
 
     def db_type(self, connection: Any) -> str:

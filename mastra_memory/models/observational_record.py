@@ -164,4 +164,4 @@ class ObservationChunk(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.id
+        return str(self.id)

@@ -35,7 +35,7 @@ MAX_TEXT_CHARACTERS = 100_000
 each may hold 20 MB. Only so much of a message is indexed."""
 
 
-def has_all_words(vector: F | Func, words: str, language: str) -> ExpressionWrapper:
+def has_all_words(vector: F | Func, words: str, language: str) -> "ExpressionWrapper[Func]":
     """Return a condition on a column or expression of type `tsvector`, for `filter()`.
 
     `language` is a text search configuration of PostgreSQL such as `english` or `simple`. Stop

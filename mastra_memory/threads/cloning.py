@@ -10,7 +10,7 @@ from mastra_memory.content import limits
 from mastra_memory.db import json_text, routing, sql, times
 from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import Conflict, ThreadNotFound
-from mastra_memory.models import Scope, Thread
+from mastra_memory.models import Thread
 from mastra_memory.models.fields import new_id
 from mastra_memory.observational import generations
 from mastra_memory.options import WorkingMemoryOptions
@@ -34,7 +34,7 @@ def clone_thread(
     memory: WorkingMemoryOptions | None = None,
     with_messages: bool = True,
     shape: Callable[[StoredMessage], Any] | None = None,
-) -> CloneResult:
+) -> CloneResult[Any]:
     """Copy a thread with its messages, working memory and observations, in one transaction.
 
     Messages get new ids and keep content, order and times. While a thread is copied, saves to it
@@ -75,7 +75,7 @@ def clone_thread(
             clone_resource_id=owner,
             message_id_map=id_map,
         )
-    if memory is not None and memory.enabled and memory.scope == Scope.THREAD:
+    if memory is not None and memory.enabled and memory.scope == "thread":
         stored = threads.get_thread(clone_id)
     return CloneResult(stored, id_map, messages)
 
@@ -210,7 +210,7 @@ def _copy_working_memory(
     """Copy working memory of the thread, or of the resource if the clone belongs to another one."""
     if memory is None or not memory.enabled:
         return
-    if memory.scope == Scope.THREAD:
+    if memory.scope == "thread":
         content = working_memory.find_for_thread(source.id)
         if content:
             working_memory.save_for_thread(clone_id, resource_id, content, source="clone")

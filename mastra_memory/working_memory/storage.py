@@ -100,7 +100,8 @@ def _save_content(owner: Owner, content: str, source: str, author_id: Any) -> in
         [*_build_row_values(owner, content, version=1), source, author_id],
     )
     assert saved is not None
-    return saved[0]
+    version: int = saved[0]
+    return version
 
 
 def check_size(content: str) -> None:
@@ -147,7 +148,8 @@ def update_locked(
             [json_text.clean_text(new_content), row_id, source, author_id],
         )
     assert saved is not None
-    return saved[0]
+    new_version: int = saved[0]
+    return new_version
 
 
 def _lock_row(owner: Owner) -> tuple[int, int, str]:

@@ -33,7 +33,7 @@ def build_template(options: WorkingMemoryOptions) -> Template:
 def is_empty_template(options: WorkingMemoryOptions, content: str) -> bool:
     """Return whether the text is the empty template, apart from white space."""
     if options.schema is not None:
-        return json_merge.parse_object(content) == build_empty_value(options.schema)
+        return bool(json_merge.parse_object(content) == build_empty_value(options.schema))
     return _normalize_whitespace(content) == _normalize_whitespace(options.template)
 
 

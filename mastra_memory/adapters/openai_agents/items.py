@@ -271,7 +271,8 @@ def _build_entry(role: str, part: Json, metadata: Json) -> Json | None:
                 return {**(entry or {"type": "input_image", "detail": "auto"}), "image_url": data}
             return None
         case kind if kind == f"data-{LIBRARY}":
-            return part["data"]
+            stored: dict[str, Any] = part["data"]
+            return stored
     return None
 
 

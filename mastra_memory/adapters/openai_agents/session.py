@@ -58,7 +58,8 @@ class MastraSession(SessionABC):
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the newest item and return it, or None if there are no items."""
-        return await sync_to_async(self._pop_item)()
+        item: TResponseInputItem | None = await sync_to_async(self._pop_item)()
+        return item
 
     async def clear_session(self) -> None:
         """Delete all items, but not the thread."""

@@ -148,7 +148,8 @@ def _convert_answer_part(part: Json) -> Json | None:
         case "tool-invocation" if is_tool_call(part):
             return _convert_call(part["toolInvocation"], metadata.get("call", {}))
         case kind if kind == f"data-{LIBRARY}":
-            return part["data"]
+            stored: dict[str, Any] = part["data"]
+            return stored
     return None
 
 
