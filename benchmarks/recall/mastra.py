@@ -71,7 +71,8 @@ def fill(kit: Path, folder: Path, var_dir: Path) -> float:
     output = _run_script(kit, folder, var_dir, "fill")
     with psycopg.connect(database_url(var_dir, MASTRA_DATABASE), autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
-    return round(output["messages"] / output["seconds"], 1)
+    speed: float = round(output["messages"] / output["seconds"], 1)
+    return speed
 
 
 def measure(kit: Path, folder: Path, var_dir: Path) -> tuple[latency.Figures, list[int]]:

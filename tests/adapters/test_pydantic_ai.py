@@ -333,7 +333,7 @@ def test_run__works_in_async_code() -> None:
         ToolCallPart("updateWorkingMemory", {"memory": "name: Bo"}), "Hi Bo"
     )
 
-    async def turn() -> adapter.AgentTurn:
+    async def turn() -> adapter.AgentTurn[str]:
         return await adapter.run(agent, "I am Bo", thread_id="t", resource_id="bo", memory=memory)
 
     assert async_to_sync(turn)().output == "Hi Bo"

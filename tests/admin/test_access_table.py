@@ -75,7 +75,7 @@ def _opens(response: Any) -> bool:
     """Return True if the page was shown, or led to a conversation."""
     if response.status_code == 302:
         return not refuses(response) and "/login/" not in response["Location"]
-    return response.status_code == 200
+    return bool(response.status_code == 200)
 
 
 def test_table__names_every_page_of_the_resolver() -> None:

@@ -66,7 +66,8 @@ def test_title__of_somebody_faster_stays(admin: Client) -> None:
 
 
 def was_of_page(response: Any) -> str:
-    return response.content.decode().split('name="was" value="')[1].split('"')[0]
+    value: str = response.content.decode().split('name="was" value="')[1].split('"')[0]
+    return value
 
 
 def test_metadata__is_replaced_and_taken_back(admin: Client) -> None:

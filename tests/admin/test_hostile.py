@@ -41,7 +41,7 @@ TAGS = re.compile(r"<(script|style|iframe|svg|object|embed|form|input|img|base|m
 
 def body_of(response: Any) -> str:
     """The timeline of a conversation page."""
-    page = response.content.decode()
+    page: str = response.content.decode()
     return page[page.index('id="timeline"') : page.index("</section>")]
 
 

@@ -15,7 +15,8 @@ def delete(api: Api, message_ids: Any) -> str:
     answer = api.post("messages/delete", {"messageIds": message_ids})
     assert answer.status == 200, answer.raw
     assert answer.body["success"] is True
-    return answer.body["message"]
+    text: str = answer.body["message"]
+    return text
 
 
 @pytest.mark.parametrize(

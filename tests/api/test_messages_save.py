@@ -34,7 +34,7 @@ def stored(api: Api, message: Json) -> Json:
     """Return a message of the list, and check that the save returned the same."""
     answer = post(api, message)
     assert answer.status == 200, answer.raw
-    listed = api.get(LIST).body["messages"][-1]
+    listed: Json = api.get(LIST).body["messages"][-1]
     assert answer.body["messages"] == [listed]
     return listed
 

@@ -1,5 +1,6 @@
 """The thread list over HTTP: order, pages, filters."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ def test_list__every_change_of_a_thread_is_activity(api: Api) -> None:
     first, second = make_thread("r", "a"), make_thread("r", "b")
     save([a_message(first, "m1"), a_message(second, "m2")])
     wm = {"memoryConfig": {"workingMemory": {"enabled": True, "scope": "thread"}}}
-    changes = [
+    changes: list[Callable[[], Any]] = [
         lambda: api.post("messages/delete", {"messageIds": ["m1"]}),
         lambda: api.patch("threads/b", {"metadata": {}}),
         lambda: api.post("threads/a/working-memory", {"workingMemory": "x", **wm}),

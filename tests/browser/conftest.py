@@ -82,7 +82,8 @@ class Person:
 
     def width(self) -> int:
         """How wide the page is, what sticks out counted."""
-        return self.page.evaluate("document.documentElement.scrollWidth")
+        width: int = self.page.evaluate("document.documentElement.scrollWidth")
+        return width
 
     def accessibility_faults(self) -> list[str]:
         """What axe-core finds that is serious or worse."""

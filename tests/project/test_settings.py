@@ -20,7 +20,8 @@ LONG_KEY = "x1" * 20 + "abcdefghijklmnop"
 def show(var_dir: Path, **variables: str) -> dict[str, object]:
     done = manage(var_dir, "shell", "-v", "0", "-c", SHOW, **variables)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    values: dict[str, object] = json.loads(done.stdout)
+    return values
 
 
 @pytest.mark.parametrize("switch", [{"DJANGO_ENV": "production"}, {"DEBUG": "0"}])

@@ -16,4 +16,6 @@ def test_read_hits__cuts_huge_texts() -> None:
     assert hit.context is not None
     neighbours = [*hit.context.before, *hit.context.after]
     assert [one.id for one in neighbours] == ["m0", "m2"]
-    assert {len(one.text) for one in [hit, *neighbours]} == {queries.MAX_TEXT_CHARACTERS}
+    assert {len(text) for text in [hit.text, *(one.text for one in neighbours)]} == {
+        queries.MAX_TEXT_CHARACTERS
+    }

@@ -78,7 +78,9 @@ def a_message(
     return message | fields
 
 
-def some_messages(thread: StoredThread, count: int, *, prefix: str = "m", **fields: Any) -> list:
+def some_messages(
+    thread: StoredThread, count: int, *, prefix: str = "m", **fields: Any
+) -> list[Any]:
     """Messages `m0`, `m1`, … one second apart, user and assistant in turn."""
     roles = itertools.cycle(("user", "assistant"))
     return [
