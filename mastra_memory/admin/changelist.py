@@ -83,8 +83,13 @@ class TruncatedChangeList(ChangeList):
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """Values that the list shows in addition to the columns of the thread."""
+    """Values that the list shows in addition to the columns of the thread.
 
+    They are set on the thread as `row`: Django passes nothing else to the columns of a list.
+    """
+
+    title: str
+    """Beginning of the title, masked for the user."""
     messages: str
     role: str
     preview: str
@@ -99,7 +104,7 @@ class ThreadChangeList(TruncatedChangeList):
     found: thread_search.ThreadMatches | None = None
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
-        """Apply the filters, then the search, whose matching messages `get_results` shows."""
+        """Apply the filters, then the search. `get_results` shows its matching messages."""
         query, self.query = json_text.clean_text(self.query), ""
         threads = super().get_queryset(request, exclude_parameters)
         self.query = query
@@ -123,13 +128,13 @@ class ThreadChangeList(TruncatedChangeList):
             preview = previews[thread.pk]
             hit = (self.found.messages.get(thread.pk) if self.found else None) or ""
             thread.row = ThreadRow(
+                title=mask_beginning(thread.short_title, mask, TITLE_CHARACTERS),
                 messages=_format_count(preview.messages),
                 role=preview.role,
                 preview=preview.preview,
                 passage=passages.get(hit, ""),
                 passage_id=hit,
             )
-            thread.display_title = mask_beginning(thread.short_title, mask, TITLE_CHARACTERS)
         self.result_list = threads
 
     def _passages(self, thread_ids: list[str], mask: Any) -> dict[str, str]:
@@ -183,7 +188,7 @@ def mask_titles(request: HttpRequest, threads: QuerySet[Thread]) -> QuerySet[Thr
     mask = access.get_mask(request.user)
 
     class MaskedThreads(QuerySet[Thread]):
-        def __iter__(self) -> Iterator[Thread]:
+        def __iter__(self) -> Iterator[Any]:
             for thread in super().__iter__():
                 beginning = mask_beginning(thread.title, mask, TITLE_CHARACTERS)
                 thread.title = escape_bidi_overrides(beginning)

@@ -85,7 +85,10 @@ class EmbeddingRequestAdmin(ReadOnlyAdmin):
         return ["message_id", "thread_link", "model", "attempts", fault, "due_at", "failed_at"]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        """Mask the error for this reader; the row is never saved here."""
+        """Return the row with its error masked for the user.
+
+        Django passes only the row to the methods of read-only fields. The row is not saved here.
+        """
         row = super().get_object(request, object_id, from_field)
         if row is not None:
             row.error = escape_bidi_overrides(access.get_mask(request.user)(row.error))

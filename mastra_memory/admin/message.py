@@ -178,7 +178,7 @@ class MessageAdmin(ReadOnlyAdmin):
         changelist.list_display = self._get_columns(request, changelist)
         return changelist
 
-    def _get_columns(self, request: HttpRequest, changelist: MessageChangeList) -> list[Any]:
+    def _get_columns(self, request: HttpRequest, changelist: Any) -> list[Any]:
         mask = access.get_mask(request.user)
 
         @admin.display(description=_("message"))

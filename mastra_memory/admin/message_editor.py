@@ -20,11 +20,21 @@ MAX_EDITED_CHARACTERS = 500_000
 
 
 def handle_edit(request: HttpRequest, thread: Thread, what: str) -> str | dict[str, Any] | None:
-    """Save, and give the message to go back to (or nothing); else what the page is to show.
+    """Save the submitted text, or return the context of the page with the form.
 
-    Raises `PermissionDenied` for a text that is too long to edit.
+    Args:
+        request: A GET shows the form. A POST with `preview` shows the text without saving it.
+        thread: The thread to edit.
+        what: `title`, `metadata` or `message`; `?message=` has the id of the message.
 
-    None for a text that is masked for this person: saving it would write the mask over the data.
+    Returns:
+        After saving, the id of the message to go back to, or an empty string. The context of the
+        page if nothing was saved. None if the text is masked for the user: saving it would
+        replace the data with the mask.
+
+    Raises:
+        PermissionDenied: The text is too long to be edited.
+        Http404: The message does not exist, or `what` is unknown.
     """
     message = _find_edited_message(request, thread, what)
     shown = _get_text(thread, message, what)

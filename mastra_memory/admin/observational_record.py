@@ -28,7 +28,10 @@ from mastra_memory.models import ObservationalRecord, ObservationChunk
 
 
 def _budget(request: Any) -> RenderBudget:
-    """The one budget of the page: chunks and texts of the record are spent from it."""
+    """Return the budget of the page, which the texts of the record and its chunks share.
+
+    It is kept on the request: Django builds the page in several methods that share nothing else.
+    """
     if not hasattr(request, "render_budget"):
         request.render_budget = RenderBudget()
     budget: RenderBudget = request.render_budget
@@ -66,7 +69,7 @@ class ChunkInline(_StackedInline):
     verbose_name_plural = _("chunks")
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        """Remember who reads, for the mask."""
+        """Keep the request, which `text` needs for the mask. Django makes an inline per request."""
         self.request = request
         return super().get_formset(request, obj, **kwargs)
 
@@ -155,7 +158,10 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         return plain_text.plain_text_response(self, request, record, gettext("Observations"), texts)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        """Lay the reader's mask beside the row."""
+        """Return the record with a function `shown` that masks and renders a text for the user.
+
+        Django passes only the record to the methods of read-only fields.
+        """
         record = super().get_object(request, object_id, from_field)
         if record is not None:
             record.shown = lambda text: _render_prose(request, text, record.pk)

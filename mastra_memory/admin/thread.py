@@ -103,7 +103,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
 
     def action_checkbox(self, obj: Any) -> Any:
         """Return the checkbox. Django's label would contain the unmasked title."""
-        name = escape_bidi_overrides(getattr(obj, "shown_title", ""))[:200] or obj.pk
+        name = escape_bidi_overrides(obj.row.title)[:200] or obj.pk
         label = gettext("Select this conversation: %s") % name
         attributes = {"class": "action-select", "aria-label": label}
         box = forms.CheckboxInput(attributes, lambda value: False)
@@ -118,7 +118,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
             '<a class="mm-title" href="{}"><bdi>{}</bdi></a>'
             '<span class="mm-preview" dir="auto">{}{}</span>',
             href,
-            escape_bidi_overrides(thread.display_title)[:200] or thread.pk,
+            escape_bidi_overrides(row.title)[:200] or thread.pk,
             format_html("<b>{}:</b> ", row.role) if row.role and not row.passage else "",
             row.passage or escape_bidi_overrides(row.preview),
         )
