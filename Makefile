@@ -37,9 +37,10 @@ endif
 faults: $(INSTALLED) ## Attack the service for about an hour, with measured budgets
 	MEASURED_BUDGETS=1 CONTRACT_EXAMPLES=$(CONTRACT_EXAMPLES) $(PYTHON) -m pytest -v -s tests/hostile
 
-lint: $(INSTALLED) ## Check style, types, import rules and pending migrations
+lint: $(INSTALLED) ## Check style, templates, types, import rules and pending migrations
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/djlint --lint --quiet mastra_memory/templates templates
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
 	DEFAULT_AUTO_FIELD=django.db.models.AutoField $(PYTHON) manage.py makemigrations --check
