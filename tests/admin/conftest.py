@@ -23,7 +23,7 @@ def make_staff(name: str, *rights: str, group: bool = False) -> User:
 
 @pytest.fixture
 def sign_in(db: None) -> SignIn:
-    """Sign somebody in: by name with rights, or the user given."""
+    """Sign in a user: the given one, or a new one with the given permissions."""
 
     def signed_in(name: str, *rights: str, group: bool = False) -> Client:
         client = Client()
@@ -35,7 +35,7 @@ def sign_in(db: None) -> SignIn:
 
 @pytest.fixture
 def admin(db: None) -> Client:
-    """Somebody who may do everything."""
+    """Return a client of a superuser."""
     client = Client()
     user = User.objects.create(username="root", is_staff=True, is_superuser=True)
     client.force_login(user)

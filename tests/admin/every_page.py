@@ -93,7 +93,7 @@ def _message(pk: str, content: Any) -> dict[str, Any]:
 
 
 def own_export(owner: User) -> ExportJob:
-    """A finished export of somebody's own, masked as they see it."""
+    """Create a finished export of the user, masked for the user."""
     masked = not owner.has_perm("mastra_memory.view_personal_data")
     job = ExportJob.objects.create(
         owner=owner, format="markdown", thread_ids=["secret"], masked=masked
@@ -144,7 +144,7 @@ QUERIES = {
     "workingmemory_changelist": ["?q=secret"],
     "modelusage_changelist": ["?q=secret"],
 }
-"""Ways in which a page is asked for beside the plain one."""
+"""Yield the requests to make for a page in addition to a plain GET."""
 
 
 def addresses_of(name: str, export: ExportJob | None = None) -> list[str]:

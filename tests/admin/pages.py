@@ -1,4 +1,4 @@
-"""Addresses of the admin, and what a page says."""
+"""Addresses of the admin, and the text of a page."""
 
 import html
 import re
@@ -24,7 +24,7 @@ def do(client: Client, thread_id: str, verb: str, **fields: Any) -> Any:
 
 
 def text_of(response: Any) -> str:
-    """What a page says, without tags, blanks folded."""
+    """Return the text of a page without tags and with single spaces."""
     words = re.sub(r"<[^>]*>", " ", response.content.decode())
     return " ".join(html.unescape(words).split())
 

@@ -35,7 +35,7 @@ NEEDS: dict[str, set[str] | None] = {
     "thread_edit": VIEW | {"edit_transcript", "view_personal_data"},
     "thread_delete": VIEW | {"delete_thread"},
     "thread_history": VIEW | {"view_personal_data"},
-    # Nobody adds a thread. The next four take forms and answer GET with 404 (403 without rights).
+    # Threads cannot be added. The next four take forms: 404 for GET (403 without permission).
     "thread_add": None,
     **dict.fromkeys(["thread_do", "thread_memory", "thread_export_one", "thread_views"], None),
     **{f"tag_{page}": {"view_tag"} for page in ("changelist", "change", "history")},

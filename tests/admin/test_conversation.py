@@ -46,7 +46,7 @@ def test_page__shows_parts_as_what_they_are(reviewer: Client) -> None:
     assert 'href="https://docs.example/a"' in html and "Next tool error (1)" in page
 
 
-def test_page__says_days_and_gaps(reviewer: Client) -> None:
+def test_page__shows_days_and_gaps(reviewer: Client) -> None:
     thread = make_thread()
     save([a_message(thread, at=at) for at in (0, 60, 2 * 3600, 90 * 3600)])
     page = text_of(reviewer.get(page_of(thread.id)))
@@ -111,7 +111,7 @@ def test_unread__is_what_came_after_the_last_visit(reviewer: Client) -> None:
     assert "First unread" not in text_of(reviewer.get(page_of(thread.id)))
 
 
-def test_page__what_stands_beside(reviewer: Client) -> None:
+def test_page__shows_the_sidebar(reviewer: Client) -> None:
     thread = make_thread("alice", title="One", metadata={"plan": "plus"})
     make_thread("alice", title="Another of hers")
     save(some_messages(thread, 2))

@@ -42,7 +42,7 @@ def test_delete__leaves_nothing_that_quotes_the_conversation(admin: Client) -> N
     assert quoting(SECRETS[1]) == {} and quoting("secret") == {}
 
 
-def test_delete__the_log_stays_and_is_read_by_nobody_here(admin: Client) -> None:
+def test_delete__the_log_stays_but_is_not_shown(admin: Client) -> None:
     make_everything()
     do(admin, "secret", "drop", message="m2")
     admin.post(f"{LIST}secret/delete/", {"post": "yes"}, follow=True)

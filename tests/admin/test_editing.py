@@ -1,4 +1,4 @@
-"""Editing: what is changed, what is kept of before, undo, and that nobody is overwritten."""
+"""Editing: what changes, what is kept, undo, and concurrent edits."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ def test_title__is_changed_logged_and_taken_back(admin: Client) -> None:
     assert "nothing to undo" in undo(admin, thread.id)
 
 
-def test_title__of_somebody_faster_stays(admin: Client) -> None:
+def test_title__is_not_overwritten_after_another_edit(admin: Client) -> None:
     thread = make_thread(title="Old")
     address = f"{LIST}{thread.id}/edit/title/"
     was = was_of(admin, address)
@@ -116,7 +116,7 @@ def test_message__is_changed_whole_parts_stay(admin: Client) -> None:
     assert Message.objects.get().content == message.content
 
 
-def test_message__of_somebody_faster_stays(admin: Client) -> None:
+def test_message__is_not_overwritten_after_another_edit(admin: Client) -> None:
     thread = make_thread()
     save([a_message(thread, "m1", text="old")])
     address = f"{LIST}{thread.id}/edit/message/?message=m1"

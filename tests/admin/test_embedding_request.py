@@ -25,7 +25,7 @@ def requests(db: None) -> None:
     )
 
 
-def test_list__tells_how_often_and_why(admin: Client) -> None:
+def test_list__shows_attempts_and_errors(admin: Client) -> None:
     page = admin.get(LIST).content.decode()
     assert "bad key" in page and "slow down" in page and "m0" in page
 

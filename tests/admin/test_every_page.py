@@ -1,4 +1,4 @@
-"""Every page of our admin, whoever asks by typing its address: a new page is tested at once."""
+"""Access to every page of the admin. New pages are included automatically."""
 
 import re
 from collections.abc import Iterator
@@ -36,15 +36,15 @@ def everything(db: None) -> None:
     make_everything()
 
 
-def says(response: Any) -> str:
-    """All that came back, headers and messages too."""
+def read_response(response: Any) -> str:
+    """Return the whole response as text, with headers and messages."""
     body = b"".join(response) if response.streaming else response.content
     return f"{dict(response.headers)} {body.decode(errors='replace')}"
 
 
 def leaks(response: Any, *words: str) -> list[str]:
-    told = says(response)
-    return [word for word in words if word in told]
+    text = read_response(response)
+    return [word for word in words if word in text]
 
 
 def everybody(*without: str) -> list[str]:
@@ -60,7 +60,7 @@ def every_address(client: Client | None = None) -> Iterator[tuple[str, str]]:
 
 
 def refuses(response: Any) -> bool:
-    """Whether it says no, or that there is no such row, as Django does with a redirect."""
+    """Return True for a refusal, or for the redirect of Django when a row does not exist."""
     away = ("/admin/", "/admin/mastra_memory/workingmemory/")
     return response.status_code == 403 or response.headers.get("Location") in away
 
@@ -71,7 +71,7 @@ def test_pages__are_closed_to_visitors(client: Client) -> None:
             assert response.status_code == 302 and "/login/" in response["Location"], address
 
 
-def test_pages__tell_staff_without_rights_nothing(sign_in: SignIn) -> None:
+def test_pages__show_nothing_to_staff_without_permissions(sign_in: SignIn) -> None:
     client = sign_in("nobody")
     for _name, address in every_address():
         for response in (client.get(address), client.post(address, {"post": "yes", "text": "x"})):
@@ -116,14 +116,14 @@ def test_pages__have_a_strict_policy(admin: Client) -> None:
         if response.status_code == 200:
             policy = response["Content-Security-Policy"]
             assert "default-src 'none'" in policy and "unsafe" not in policy, address
-            page = says(response)
+            page = read_response(response)
             scripts = re.findall(r"<script\b(?![^>]*\bsrc=)[^>]*>", page)
             assert all('type="application/json"' in script for script in scripts), address
             assert "<style" not in page and not re.search(r"<[^>]+\sstyle=", page), address
 
 
 def autocomplete(client: Client, term: str) -> Any:
-    """What Django's autocompletion says of conversations, on whatever form of a host's."""
+    """Return the response of Django's autocompletion of threads."""
     field = {"app_label": "mastra_memory", "model_name": "reviewnote", "field_name": "thread"}
     return client.get(f"/admin/autocomplete/?{urlencode({**field, 'term': term})}")
 
@@ -136,7 +136,7 @@ def test_autocomplete__honours_rights_the_hook_and_the_mask(
     assert leaks(autocomplete(whole, term), *SECRETS) == SECRETS
     masked = sign_in("ana", "view_thread")
     found = autocomplete(masked, term)
-    assert leaks(found, *SECRETS) == [] and "[email]" in says(found)
+    assert leaks(found, *SECRETS) == [] and "[email]" in read_response(found)
     assert autocomplete(sign_in("nobody"), term).status_code == 403
     settings.MASTRA_MEMORY = {"ADMIN_THREADS": "tests.admin.test_access.only_alice"}
     assert autocomplete(whole, term).json()["results"] == []

@@ -29,7 +29,7 @@ THREADS, MESSAGES = 2_000, 5
 
 
 class Browser:
-    """Somebody signed in by name and password, forms sent with their token."""
+    """A user who signed in with a password and sends forms with their CSRF token."""
 
     def __init__(self, port: int, user: User) -> None:
         user.set_password("correct horse")

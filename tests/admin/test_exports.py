@@ -168,7 +168,7 @@ def test_give_up__what_broke_off_for_hours_has_failed(admin: Client) -> None:
     assert "interrupted again" in text_of(admin.get(f"{LIST}exports/"))
 
 
-def test_export__a_file_that_fails_says_why(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export__a_failure_shows_the_reason(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: Any) -> None:
         raise RuntimeError("no space left")
 

@@ -81,7 +81,9 @@ def test_message__hostile_parts_are_only_text(reviewer: Client) -> None:
     response = reviewer.get(page_of(thread.id))
     page = body_of(response)
     assert "<script" not in page and 'href="javascript' not in page
-    assert '<img src="https://x.example' not in page, "a picture elsewhere would tell who reads"
+    assert '<img src="https://x.example' not in page, (
+        "an image on another host would reveal the reader"
+    )
     assert evil in text_of(response)
 
 

@@ -107,7 +107,7 @@ def test_delete__names_the_thread_masked(sign_in: SignIn) -> None:
     assert "anna@example.com" not in client.post(LIST, bulk).content.decode()
 
 
-def test_edit__what_is_masked_says_why_it_cannot_be_edited(sign_in: SignIn) -> None:
+def test_edit__masked_text_cannot_be_edited(sign_in: SignIn) -> None:
     client = sign_in("ed", "view_thread", "edit_transcript")
     refused = client.get(f"{LIST}{a_talk()}/edit/title/")
     assert refused.status_code == 403
@@ -213,7 +213,7 @@ PROBES = [
 
 
 @pytest.mark.parametrize("query", PROBES)
-def test_search__does_not_tell_what_is_masked(reviewer: Client, query: str) -> None:
+def test_search__does_not_reveal_masked_text(reviewer: Client, query: str) -> None:
     thread = make_thread("alice", title=f"Talk with {ALL}")
     save([a_message(thread, text=f"hello with {ALL}")])
     page = text_of(reviewer.get(LIST, {"q": query}))
@@ -222,7 +222,7 @@ def test_search__does_not_tell_what_is_masked(reviewer: Client, query: str) -> N
     assert found == 0
 
 
-def test_search__finds_words_beside_what_is_masked(reviewer: Client, admin: Client) -> None:
+def test_search__finds_words_next_to_masked_text(reviewer: Client, admin: Client) -> None:
     thread = make_thread("alice", title=f"Talk with {ALL}")
     save([a_message(thread, text=f"hello {ALL}")])
     for query in ("hello", "talk", "hello or anna"):
@@ -231,7 +231,7 @@ def test_search__finds_words_beside_what_is_masked(reviewer: Client, admin: Clie
 
 
 @pytest.mark.parametrize("query", [f"mail={SECRETS[0]}", "card=4111111111111111"])
-def test_filter__does_not_tell_what_is_masked(reviewer: Client, admin: Client, query: str) -> None:
+def test_filter__does_not_reveal_masked_text(reviewer: Client, admin: Client, query: str) -> None:
     make_thread("alice", metadata={"mail": SECRETS[0], "card": 4111111111111111})
     page = text_of(reviewer.get(LIST, {"metadata": query}))
     assert "0 conversations" in page and "You cannot search for personal data" in page

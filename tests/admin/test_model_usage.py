@@ -46,7 +46,7 @@ def test_list__shows_calls_and_their_sum(staff: Client) -> None:
     assert "1 call: 1200 tokens in" in one
 
 
-def test_list__says_no_sum_of_money_where_no_price_is_known(staff: Client) -> None:
+def test_list__shows_no_cost_without_a_price(staff: Client) -> None:
     make_thread("ann", "t")
     called(cost=None)
     page = staff.get(URL).content.decode()
@@ -72,4 +72,4 @@ def test_list__is_for_those_who_may_see_it(client: Client, db: None) -> None:
     make_thread("ann", "t")
     called()
     shown = client.get(URL).content.decode()
-    assert "gpt-5-mini" not in shown, "only somebody who may see threads"
+    assert "gpt-5-mini" not in shown, "only users who may see threads"

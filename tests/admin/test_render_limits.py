@@ -184,7 +184,7 @@ def test_plain_text__is_for_those_who_may_see_the_conversation(
 
 
 def no_threads(request: Any, threads: Any) -> Any:
-    """Nobody sees anything."""
+    """Refuse access to all threads."""
     return threads.none()
 
 
@@ -200,7 +200,7 @@ MEMORIES = {
 
 
 @pytest.mark.parametrize("name", MEMORIES)
-def test_working_memory__is_shown_whatever_it_holds(admin: Client, name: str) -> None:
+def test_working_memory__any_content_is_shown(admin: Client, name: str) -> None:
     content = MEMORIES[name]
     thread = make_thread("mallory", "attacked")
     row = WorkingMemory.objects.create(scope="resource", resource_id="mallory", content=content)
@@ -217,7 +217,7 @@ def test_working_memory__is_shown_whatever_it_holds(admin: Client, name: str) ->
 @pytest.mark.parametrize(
     "text", ["![" * 40_000, "0" * 5_000_000, '<observation-group range="a:' * 9_000]
 )
-def test_observations__are_shown_whatever_they_hold(admin: Client, text: str) -> None:
+def test_observations__any_content_is_shown(admin: Client, text: str) -> None:
     thread = make_thread("mallory", "attacked")
     record = make_record(thread, active_observations=text, buffered_reflection=text)
     assert ObservationalRecord.objects.count() == 1

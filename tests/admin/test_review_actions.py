@@ -40,7 +40,7 @@ def test_review__an_outdated_form_changes_nothing(reviewer: Client, admin: Clien
     assert Review.objects.get().status == "resolved"
 
 
-def test_review__the_page_tells_that_others_changed_it(reviewer: Client, admin: Client) -> None:
+def test_review__the_page_reports_changes_by_others(reviewer: Client, admin: Client) -> None:
     thread = make_thread()
     do(admin, thread.id, "review", version="0", status="resolved")
     here = reviewer.get(f"{LIST}{thread.id}/here/?version=0")
@@ -74,7 +74,7 @@ def test_next__goes_through_the_queue_by_priority(reviewer: Client) -> None:
     assert "Your queue is empty" in text_of(response)
 
 
-def test_next__unassigned_skips_what_is_somebody_s(reviewer: Client, admin: Client) -> None:
+def test_next__unassigned_skips_assigned_threads(reviewer: Client, admin: Client) -> None:
     mine, free = make_thread(), make_thread()
     Review.objects.create(thread_id=mine.id, assignee=user_of(admin))
     assert reviewer.get(f"{LIST}next/?free=1")["Location"] == page_of(free.id)
@@ -170,7 +170,7 @@ def test_delete__shows_what_goes_and_logs_what_it_was(admin: Client) -> None:
     )
 
 
-def test_take__from_somebody_faster_is_refused(reviewer: Client, admin: Client) -> None:
+def test_take__a_stale_version_is_refused(reviewer: Client, admin: Client) -> None:
     thread = make_thread()
     do(admin, thread.id, "take", version="0")
     page = text_of(do(reviewer, thread.id, "take", version="0"))
@@ -178,7 +178,7 @@ def test_take__from_somebody_faster_is_refused(reviewer: Client, admin: Client) 
     assert Review.objects.get().assignee == user_of(admin)
 
 
-def test_here__tells_of_notes_written_meanwhile(reviewer: Client, admin: Client) -> None:
+def test_here__reports_new_notes(reviewer: Client, admin: Client) -> None:
     thread = make_thread()
     assert "new note" not in text_of(reviewer.get(f"{LIST}{thread.id}/here/?notes=0"))
     do(admin, thread.id, "note", text="call the carrier")
@@ -187,13 +187,13 @@ def test_here__tells_of_notes_written_meanwhile(reviewer: Client, admin: Client)
     assert "new note" not in text_of(reviewer.get(f"{LIST}{thread.id}/here/?notes={seen}"))
 
 
-def test_next__an_empty_queue_leads_to_what_is_nobody_s(reviewer: Client) -> None:
+def test_next__an_empty_queue_leads_to_unassigned_threads(reviewer: Client) -> None:
     make_thread()
     page = reviewer.get(f"{LIST}next/", follow=True).content.decode()
     assert f'href="{LIST}next/?free=1"' in page
 
 
-def test_saving__says_so_and_what_became_of_the_one_before(reviewer: Client) -> None:
+def test_saving__confirms_and_names_the_previous_thread(reviewer: Client) -> None:
     first, second = make_thread(title="Call anna@example.com"), make_thread(title="Second")
     for thread in (first, second):
         page = text_of(do(reviewer, thread.id, "take", version="0"))
@@ -203,7 +203,7 @@ def test_saving__says_so_and_what_became_of_the_one_before(reviewer: Client) -> 
     assert "Saved." in text_of(do(reviewer, second.id, "review", status="waiting", version="1"))
 
 
-def test_history__says_in_words_what_was_changed(reviewer: Client, admin: Client) -> None:
+def test_history__describes_changes_in_words(reviewer: Client, admin: Client) -> None:
     thread, me = make_thread(title="A talk"), user_of(reviewer)
     do(reviewer, thread.id, "review", version="0", status="flagged", assignee=me.pk)
     do(reviewer, thread.id, "tag", tag="late")
@@ -213,7 +213,7 @@ def test_history__says_in_words_what_was_changed(reviewer: Client, admin: Client
     assert "+ tag: late" in page
 
 
-def test_bulk__assigning_to_oneself_leads_to_the_first(reviewer: Client) -> None:
+def test_bulk__assign_to_me_links_to_the_first(reviewer: Client) -> None:
     ids = [make_thread().id for _ in range(2)]
     assert "2 conversations were changed. Open the first" in bulk(reviewer, "assign_to_me", ids)
 

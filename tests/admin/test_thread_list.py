@@ -69,7 +69,7 @@ OPPOSITES = {
 
 
 @pytest.mark.parametrize("query", [*MAKERS, *OPPOSITES])
-def test_filter__keeps_what_it_says(reviewer: Client, query: str) -> None:
+def test_filter__keeps_matching_threads(reviewer: Client, query: str) -> None:
     wanted, other = make_thread(title="wanted"), make_thread("bob", title="other")
     save(some_messages(other, 1))
     kind = OPPOSITES.get(query, query)
@@ -90,7 +90,7 @@ def test_filter__memory_of_the_resource_counts(reviewer: Client) -> None:
     assert shown(reviewer, memory="yes") == []
 
 
-def test_filter__assignee_me_and_nobody(reviewer: Client, admin: Client) -> None:
+def test_filter__assignee_me_and_unassigned(reviewer: Client, admin: Client) -> None:
     mine, theirs, _free = (make_thread(title=name) for name in ("mine", "theirs", "free"))
     Review.objects.create(thread_id=mine.id, assignee=user_of(reviewer))
     Review.objects.create(thread_id=theirs.id, assignee=user_of(admin))
@@ -100,7 +100,7 @@ def test_filter__assignee_me_and_nobody(reviewer: Client, admin: Client) -> None
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"active_from": "yesterday"}, "Enter a valid date"),
         ({"metadata": "plan"}, "Use the format key=value"),
@@ -108,16 +108,16 @@ def test_filter__assignee_me_and_nobody(reviewer: Client, admin: Client) -> None
         ({"status": "vanished"}, "not one of the available choices"),
     ],
 )
-def test_filter__a_fault_is_told_and_nothing_is_shown(
-    reviewer: Client, query: dict[str, str], told: str
+def test_filter__an_error_is_shown_and_no_threads(
+    reviewer: Client, query: dict[str, str], message: str
 ) -> None:
     make_thread(title="x")
     response = reviewer.get(LIST, query)
-    assert told in text_of(response) and "0 conversations" in text_of(response)
+    assert message in text_of(response) and "0 conversations" in text_of(response)
 
 
 @pytest.mark.parametrize("query", [{"nonsense": "1"}, {"o": "99"}, {"p": "-1"}, {"p": "x"}])
-def test_list__odd_addresses_are_no_error(reviewer: Client, query: dict[str, str]) -> None:
+def test_list__unknown_parameters_are_accepted(reviewer: Client, query: dict[str, str]) -> None:
     make_thread(title="x")
     assert reviewer.get(LIST, query, follow=True).status_code == 200
 
@@ -142,12 +142,12 @@ def test_search__finds_words_titles_and_ids(reviewer: Client) -> None:
 @pytest.mark.parametrize(
     "words", ["'", '"', "a & | ! (", "\\", "\x00", "%", "x" * 5000, "!!", "the"]
 )
-def test_search__odd_words_are_no_error(reviewer: Client, words: str) -> None:
+def test_search__unusual_queries_are_accepted(reviewer: Client, words: str) -> None:
     save([a_message(make_thread(), text="hello")])
     assert reviewer.get(LIST, {"q": words}).status_code == 200
 
 
-def test_search__common_words_look_at_the_newest_only_and_say_so(
+def test_search__common_words_search_only_recent_threads(
     reviewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(thread_search, "COMMON_WORD_THRESHOLD", 0)
@@ -273,7 +273,7 @@ def test_chips__name_each_filter_and_the_list_without_it(reviewer: Client) -> No
     )
 
 
-def test_views__those_that_everybody_has_are_marked_when_open(reviewer: Client) -> None:
+def test_views__the_open_quick_view_is_marked(reviewer: Client) -> None:
     page = reviewer.get(LIST, {"status": "new", "assignee": "none"}).content.decode()
     assert re.search(r'mm-open"[^>]*>New and unassigned', page)
 

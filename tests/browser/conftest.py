@@ -55,12 +55,12 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Person:
-    """Somebody at the admin, in a browser of their own."""
+    """A signed-in user with their own browser context."""
 
     user: User
     page: Page
     base: str
-    faults: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
     """What the browser complained about: scripts that failed, content that was refused."""
 
     def open(self, path: str) -> Any:
@@ -72,7 +72,7 @@ class Person:
         self.open(f"/admin/mastra_memory/thread/{thread_id}/change/{query}")
 
     def arrives(self, text: str | re.Pattern[str], at: str = "h1") -> None:
-        """Wait for a page that says this there, until its scripts listen to keys."""
+        """Wait until the page shows this text and its scripts handle keys."""
         expect(self.page.locator(at)).to_contain_text(text)
         self.page.wait_for_load_state()
 
@@ -85,15 +85,15 @@ class Person:
         width: int = self.page.evaluate("document.documentElement.scrollWidth")
         return width
 
-    def accessibility_faults(self) -> list[str]:
+    def find_accessibility_errors(self) -> list[str]:
         """What axe-core finds that is serious or worse."""
         self.page.evaluate(AXE.read_text())
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         return [
-            f"{fault['id']}: {node['html'][:200]}"
-            for fault in found["violations"]
-            if fault["impact"] in ("serious", "critical")
-            for node in fault["nodes"]
+            f"{error['id']}: {node['html'][:200]}"
+            for error in found["violations"]
+            if error["impact"] in ("serious", "critical")
+            for node in error["nodes"]
         ]
 
 
@@ -111,7 +111,7 @@ def make_user(name: str, rights: str) -> User:
 
 @pytest.fixture
 def sign_in(browser: Browser, live_server: LiveServer) -> Iterator[SignIn]:
-    """Sign somebody in; more arguments are the browser's (width, colours, no scripts)."""
+    """Sign in a user. Other arguments configure the browser (width, colors, scripts)."""
     contexts: list[BrowserContext] = []
 
     def signed_in(name: str = "ana", rights: str = "reviewer", **options: Any) -> Person:
@@ -124,11 +124,11 @@ def sign_in(browser: Browser, live_server: LiveServer) -> Iterator[SignIn]:
         contexts.append(context)
         page = context.new_page()
         person = Person(user, page, live_server.url)
-        page.on("pageerror", lambda error: person.faults.append(str(error)))
+        page.on("pageerror", lambda error: person.errors.append(str(error)))
         page.on(
             "console",
             lambda message: (
-                person.faults.append(message.text)
+                person.errors.append(message.text)
                 if message.type == "error" and "favicon" not in message.location["url"]
                 else None
             ),

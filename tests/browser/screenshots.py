@@ -152,7 +152,7 @@ def test_screenshots(sign_in: SignIn, kind: str) -> None:
     lena.page.get_by_label("Action:").select_option(label="Assign to…")
     lena.page.get_by_role("button", name="Go").click()
     _take(lena, "bulk", kind)
-    assert lena.faults == []
+    assert lena.errors == []
 
 
 def _take(person: Person, name: str, kind: str) -> None:

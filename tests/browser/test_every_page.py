@@ -1,4 +1,4 @@
-"""Every page of our admin in a browser: no accessibility fault, nothing that sticks out."""
+"""Every page of our admin in a browser: no accessibility error, nothing that sticks out."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.browser.conftest import Person, SignIn
 
 FORMS_ONLY = {"thread_do", "thread_memory", "thread_export_one", "thread_views"}
 FILES = {"thread_export", "thread_file", "thread_text", "thread_here"}
-"""What is no page of its own."""
+"""Addresses that are not pages."""
 
 
 def shown(person: Person) -> list[str]:
@@ -22,17 +22,17 @@ def shown(person: Person) -> list[str]:
 def test_pages__have_no_serious_accessibility_fault(sign_in: SignIn, colours: str) -> None:
     lead = sign_in("lena", "lead", color_scheme=colours)
     make_everything()
-    faults, seen = [], 0
+    errors, seen = [], 0
     for address in shown(lead):
         if lead.open(address).status != 200:
-            lead.faults.clear()
-            continue  # read-only rows: nobody adds or deletes them
+            lead.errors.clear()
+            continue  # read-only rows cannot be added or deleted
         seen += 1
-        faults += [f"{address}: {fault}" for fault in lead.faults]
-        faults += [f"{address}: {fault}" for fault in lead.accessibility_faults()]
-        lead.faults.clear()  # axe tries styles of its own
+        errors += [f"{address}: {error}" for error in lead.errors]
+        errors += [f"{address}: {error}" for error in lead.find_accessibility_errors()]
+        lead.errors.clear()  # axe tries styles of its own
     assert seen > 25
-    assert not faults, "\n".join(faults)
+    assert not errors, "\n".join(errors)
 
 
 def test_pages__fit_a_telephone(sign_in: SignIn) -> None:

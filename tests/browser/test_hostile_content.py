@@ -27,7 +27,7 @@ def test_page__runs_and_loads_nothing_of_strangers(sign_in: SignIn) -> None:
         ana.open(path)
     assert dialogs == []
     assert [url for url in requests if not url.startswith(ana.base)] == []
-    assert ana.faults == [], "the policy had nothing to refuse: nothing was there"
+    assert ana.errors == [], "the policy had nothing to block"
 
 
 def test_page__endless_lines_stay_inside(sign_in: SignIn) -> None:
@@ -58,4 +58,4 @@ def test_picture__is_loaded_when_it_is_opened(sign_in: SignIn) -> None:
     image = ana.page.get_by_alt_text("dot.png")
     expect(image).to_be_visible()
     assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
-    assert ana.faults == []
+    assert ana.errors == []

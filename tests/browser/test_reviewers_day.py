@@ -26,7 +26,7 @@ PAGES = [
 
 
 def assign(person: Person, *ids: str) -> None:
-    """Put conversations into somebody's queue."""
+    """Assign conversations to a user."""
     reviews.update_reviews(list(ids), by=person.user, assignee_id=person.user.pk)
 
 
@@ -79,7 +79,7 @@ def test_day__from_finding_to_the_next(sign_in: SignIn, talks: list[str]) -> Non
     page.get_by_role("button", name=re.compile("Resolve and next")).click()
     expect(page.get_by_role("heading", level=1)).not_to_contain_text("Tent pole")
     assert Review.objects.get(pk="tent").status == "resolved"
-    assert lead.faults == []
+    assert lead.errors == []
 
 
 def test_day__by_keyboard_alone(sign_in: SignIn, talks: list[str]) -> None:
@@ -125,7 +125,7 @@ def test_day__by_keyboard_alone(sign_in: SignIn, talks: list[str]) -> None:
     assert Review.objects.get(pk="parcel").status == "resolved"
     press("l")
     expect(page.get_by_role("heading", level=1)).to_have_text("Conversations")
-    assert ana.faults == []
+    assert ana.errors == []
 
 
 def test_day__on_a_telephone(sign_in: SignIn, talks: list[str]) -> None:
@@ -182,7 +182,7 @@ def test_timeline__earlier_messages_come_in_place(sign_in: SignIn, talks: list[s
     assert texts == [f"Message {n}" for n in range(50, 130)]
     ana.open_thread("long", "?at=long:60")
     expect(ana.page.locator("article.mm-target")).to_be_in_viewport()
-    assert ana.faults == []
+    assert ana.errors == []
 
 
 def test_review__saving_keeps_the_place_one_reads_at(sign_in: SignIn, talks: list[str]) -> None:
@@ -202,7 +202,7 @@ def test_review__saving_keeps_the_place_one_reads_at(sign_in: SignIn, talks: lis
     ana.page.get_by_role("button", name="Save", exact=True).first.click()
     expect(ana.page.get_by_text("your change was not saved")).to_be_visible()
     expect(ana.page.locator("#mm-head .mm-status")).to_have_text("flagged")
-    assert ana.faults == []
+    assert ana.errors == []
 
 
 def test_reading__needs_no_scripts(sign_in: SignIn, talks: list[str]) -> None:
@@ -245,15 +245,15 @@ def test_pages__have_no_serious_accessibility_fault(
     lead.page.get_by_label("Note on this conversation").fill("x")
     lead.page.get_by_role("button", name="Add note").last.click()
     lead.page.locator("#mm-history > summary").click()
-    faults = {"conversation": lead.accessibility_faults()}
+    errors = {"conversation": lead.find_accessibility_errors()}
     for path in PAGES:
         lead.open(LIST + path)
-        faults[path] = lead.accessibility_faults()
+        errors[path] = lead.find_accessibility_errors()
     lead.open_thread("tent")
     lead.page.keyboard.press("?")
-    faults["help"] = lead.accessibility_faults()
-    assert {path: found for path, found in faults.items() if found} == {}
-    assert lead.faults == []
+    errors["help"] = lead.find_accessibility_errors()
+    assert {path: found for path, found in errors.items() if found} == {}
+    assert lead.errors == []
 
 
 def test_list__by_keys(sign_in: SignIn, talks: list[str]) -> None:
@@ -273,10 +273,10 @@ def test_list__by_keys(sign_in: SignIn, talks: list[str]) -> None:
     page.get_by_role("link", name="Open the first").press("Enter")
     expect(page.locator("#content article").first).to_be_visible()
     assert Review.objects.filter(assignee=ana.user).count() == 2
-    assert ana.faults == []
+    assert ana.errors == []
 
 
-def test_list__an_address_says_only_what_was_asked_for(sign_in: SignIn, talks: list[str]) -> None:
+def test_list__addresses_contain_only_chosen_filters(sign_in: SignIn, talks: list[str]) -> None:
     ana = sign_in()
     page = ana.page
     ana.open(f"{LIST}?all=1")
@@ -322,13 +322,13 @@ def test_draft__is_not_lost_by_a_key(sign_in: SignIn, talks: list[str]) -> None:
     assert asked == ["beforeunload"]
 
 
-def test_presence__a_colleague_s_note_is_told(sign_in: SignIn, talks: list[str]) -> None:
+def test_presence__a_note_of_a_colleague_is_announced(sign_in: SignIn, talks: list[str]) -> None:
     ana, ben = sign_in("ana"), sign_in("ben")
     ben.open_thread("tent")
     ana.open_thread("tent")
     ana.page.get_by_label("Note on this conversation").fill("Ben, call the carrier")
     ana.page.get_by_role("button", name="Add note").last.click()
-    told = ben.page.locator("#mm-here", has_text="There is 1 new note.")
-    expect(told).to_be_visible(timeout=20_000)
-    told.get_by_role("link", name="Reload").click()
+    notice = ben.page.locator("#mm-here", has_text="There is 1 new note.")
+    expect(notice).to_be_visible(timeout=20_000)
+    notice.get_by_role("link", name="Reload").click()
     expect(ben.page.locator(".mm-side .mm-note-text")).to_have_text("Ben, call the carrier")
