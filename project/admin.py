@@ -1,4 +1,4 @@
-"""Access tokens in the admin: create, recognise, revoke."""
+"""Create, list and revoke access tokens in the admin."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from project.models import AccessToken
 
 @admin.register(AccessToken)
 class AccessTokenAdmin(DeclaredLookupsMixin):
-    """Staff see and create their own tokens; superusers everybody's."""
+    """Staff see and create their own tokens; superusers see and create all."""
 
     list_display = ["name", "prefix", "user", "created_at", "expires_at", "last_used_at", "live"]
     list_filter = ["expires_at"]
@@ -25,12 +25,12 @@ class AccessTokenAdmin(DeclaredLookupsMixin):
 
     @admin.display(boolean=True, description="live")
     def live(self, token: AccessToken) -> bool:
-        """Whether it still opens the door."""
+        """Return True if the token is accepted by the API."""
         return token.is_live and token.user.is_active
 
     @admin.action(description="Revoke selected access tokens", permissions=["change"])
     def revoke(self, request: HttpRequest, tokens: QuerySet[AccessToken]) -> None:
-        """End the life of tokens now; the rows stay to tell who had which."""
+        """Revoke tokens now. The rows are kept as a record of who had which token."""
         live = [token for token in tokens if token.is_live]
         for token in live:
             self.log_change(request, token, "Revoked.")
@@ -38,26 +38,26 @@ class AccessTokenAdmin(DeclaredLookupsMixin):
         self.message_user(request, f"Revoked: {len(live)}.", messages.SUCCESS)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AccessToken]:
-        """Keep other people's tokens out of sight."""
+        """Return all tokens for superusers, and their own tokens for other staff."""
         tokens = super().get_queryset(request)
         return tokens if _is_superuser(request) else tokens.filter(user=request.user.pk)
 
     def get_fields(self, request: HttpRequest, obj: AccessToken | None = None) -> Any:
-        """Show what became of a token once it exists."""
+        """Return the form's fields. The values of a stored token are added for an existing one."""
         shown = ["user", "name", "expires_at"]
         return shown if obj is None else [*shown, "prefix", "created_at", "last_used_at"]
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: AccessToken | None = None
     ) -> list[str]:
-        """A token's user and end are settled when it is made; only its name may change."""
+        """Make everything but the name of an existing token read-only."""
         fixed = ["user", "expires_at", "prefix", "created_at", "last_used_at"]
         return fixed if obj else []
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
-        """A token carries its user's rights: nobody but a superuser may make one for others."""
+        """Offer only the current user, whose rights the token grants; superusers choose any."""
         if db_field.name == "user":
             kwargs["initial"] = request.user.pk
             if not _is_superuser(request):
@@ -66,7 +66,7 @@ class AccessTokenAdmin(DeclaredLookupsMixin):
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: AccessToken, form: Any, change: bool) -> None:
-        """Draw the secret of a new token and keep it for this one answer."""
+        """Generate the secret of a new token and keep it for the response to this request."""
         if not change:
             request.new_secret = obj.generate_secret()  # type: ignore[attr-defined]
         super().save_model(request, obj, form, change)
@@ -74,7 +74,7 @@ class AccessTokenAdmin(DeclaredLookupsMixin):
     def response_add(
         self, request: HttpRequest, obj: AccessToken, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Show the secret at once: a redirect would have to keep it somewhere."""
+        """Show the secret in this response; to redirect, it would have to be stored."""
         context = self.admin_site.each_context(request) | {
             "title": "Access token created",
             "opts": self.opts,

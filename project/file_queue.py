@@ -1,7 +1,7 @@
-"""kombu's file-system broker with whole messages, and with files set aside that are none.
+"""kombu's file-system broker with atomic writes; files that are not messages are set aside.
 
-kombu's own transport writes a message byte by byte where workers look for it. A file that is read
-too early, was cut off by a full disk, or holds something else ends the worker that reads it.
+kombu's transport writes a message directly into the folder that workers read. A file that is read
+too early, was truncated by a full disk, or is not a message ends the worker that reads it.
 """
 
 import logging
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 MAX_CLAIM_SECONDS = 60.0
 REJECTED_FOLDER = "rejected"
-"""Files that hold no message are moved there, next to the folder of the messages."""
+"""Files that are not messages are moved there, next to the folder of the messages."""
 
 
 class Channel(filesystem.Channel):
@@ -31,7 +31,7 @@ class Channel(filesystem.Channel):
         self.return_abandoned_messages()
 
     def return_abandoned_messages(self) -> None:
-        """Put back messages that a worker had claimed when it was killed.
+        """Return messages to the queue that a worker had claimed when it was killed.
 
         A claim lasts milliseconds, so one that is older than `MAX_CLAIM_SECONDS` has no owner.
         """
@@ -54,7 +54,7 @@ class Channel(filesystem.Channel):
             raise ChannelError(f"Cannot write a message to {folder}: {error}") from error
 
     def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:
-        """Remove the oldest message of a queue and return it. Raise `queue.Empty` without one."""
+        """Remove and return the oldest message of a queue. Raise `queue.Empty` if it is empty."""
         folder = Path(self.data_folder_in)
         for path in sorted(folder.glob(f"*.{queue}.msg")):
             if path.name.partition(".")[2] != f"{queue}.msg":
@@ -74,7 +74,7 @@ class Channel(filesystem.Channel):
         raise Empty
 
     def _read_message(self, path: Path) -> dict[str, Any]:
-        """Return the message in a file. Raise some exception if it holds none."""
+        """Return the message in a file. Raise an exception if it is not a message."""
         payload = loads(path.read_text(encoding="utf-8"))
         if not isinstance(payload, dict):
             raise TypeError("not a JSON object")
@@ -87,7 +87,7 @@ class Channel(filesystem.Channel):
         return payload
 
     def _reject(self, path: Path, name: str, error: Exception) -> None:
-        """Move a file that holds no message out of the queue, and log it without its content."""
+        """Move a file that is not a message out of the queue, and log it without its content."""
         rejected = Path(self.data_folder_in).parent / REJECTED_FOLDER / name
         try:
             rejected.parent.mkdir(exist_ok=True)
@@ -99,7 +99,7 @@ class Channel(filesystem.Channel):
         logger.warning("A file in the queue holds no message (%s); moved to %s", kind, rejected)
 
     def get_table(self, exchange: str) -> Any:
-        """Return the queues of an exchange; none if its file cannot be read."""
+        """Return the queues of an exchange; empty if its file cannot be read."""
         try:
             return super().get_table(exchange)
         except (ValueError, TypeError, RecursionError):

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 Handler = Callable[[HttpRequest], HttpResponse]
 
 MIN_FREE_BYTES = 32 * 1024 * 1024
-"""Free space below VAR_DIR: two segments of the embedded database's log, which stops without."""
+"""Free space below VAR_DIR: two segments of the embedded database's log."""
 
 # Sorts a megabyte in 64 kB of memory, so that PostgreSQL has to write a temporary file: that fails
 # on a full disk, and unlike an INSERT it leaves nothing behind. CASE sets the limit first; the
@@ -28,14 +28,14 @@ SQLSTATE_REASONS = {
     "53100": "the database's disk is full",
     "53300": "too many database connections",
 }
-"""What an SQLSTATE means; everything else makes the database unreachable."""
+"""Reasons by SQLSTATE; with all others the database is unreachable."""
 
 HEALTHZ_BODY = b'{"status": "ok"}'
 """The answer of a live process."""
 
 
 def health_routes(get_response: Handler) -> Handler:
-    """Answer `/healthz` and `/readyz`; leave everything else to the rest."""
+    """Answer `/healthz` and `/readyz`; pass all other requests on."""
     routes: dict[str, Handler] = {"/healthz": healthz, "/readyz": readyz}
 
     def handle(request: HttpRequest) -> HttpResponse:
@@ -45,12 +45,12 @@ def health_routes(get_response: Handler) -> Handler:
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
-    """The process is alive. Asks nothing of the database."""
+    """Answer that the process is alive, without using the database."""
     return HttpResponse(HEALTHZ_BODY, content_type="application/json")
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """The service can answer and store: the database is migrated, and the disks have room.
+    """Answer whether the service can read and store: migrations are applied, disks have space.
 
     503 with a reason if not.
     """

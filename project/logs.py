@@ -1,7 +1,7 @@
 """Keep out of the log what users have sent: texts, ids, values of rows.
 
-Logs are kept longer than conversations, and are read by more people. What is left says which
-route, task or statement failed, where in the code, and with which kind of error.
+Logs are kept longer than conversations, and are read by more people. A record still names
+the route, task or statement that failed, the place in the code, and the kind of error.
 """
 
 import logging
@@ -45,7 +45,7 @@ class ContentFreeFormatter(logging.Formatter):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the type of an exception, and what PostgreSQL says of it without quoting values."""
+    """Return the type of an exception and the facts that PostgreSQL gives, without values."""
     kind = type(error)
     text = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     diag = getattr(error, "diag", None) or getattr(error.__cause__, "diag", None)
@@ -93,7 +93,7 @@ def _describe_route(request: Any) -> str:
 
 
 def _replace_task_error(record: logging.LogRecord) -> None:
-    """Keep the arguments and the exception's text out of what Celery says of a failed task."""
+    """Remove the arguments and the exception's text from Celery's record of a failed task."""
     error = record.exc_info[1] if record.exc_info else None
     kind = describe_error(error) if error else str(record.args["exc"]).partition("(")[0]  # type: ignore
     hidden = {"exc": kind, "traceback": "", "args": "", "kwargs": "", "return_value": ""}

@@ -1,4 +1,4 @@
-"""Access tokens: who may call the API without a browser session."""
+"""Access tokens, with which clients call the API without a browser session."""
 
 import hashlib
 import secrets
@@ -22,34 +22,35 @@ LAST_USED_PRECISION = timedelta(hours=1)
 
 
 def get_default_expiry() -> datetime:
-    """Give the end of a token's life where nobody chose one."""
+    """Return the default time at which a new token expires."""
     return timezone.now() + timedelta(days=DEFAULT_LIFETIME_DAYS)
 
 
 class AccessTokenQuerySet(models.QuerySet["AccessToken"]):
-    """What one may ask of tokens."""
+    """Queries of access tokens."""
 
     def find_live(self, secret: str) -> "AccessToken | None":
-        """The live token with this secret, with its user; None without one.
+        """Return the live token with this secret and its active user, or None.
 
-        Every call of the API asks this: the statement is made once, and planned once a connection.
+        Every API request calls this. So the statement is built once, and each connection plans it
+        once.
         """
-        found = sql.fetch_all_prepared(_find_live_sql(), [hash_secret(secret)])
-        if not found:
+        rows = sql.fetch_all_prepared(_find_live_sql(), [hash_secret(secret)])
+        if not rows:
             return None
-        own = len(AccessToken._meta.concrete_fields)
-        token: AccessToken = _build_instance(AccessToken, found[0][:own])
-        token.user = _build_instance(get_user_model(), found[0][own:])
+        width = len(AccessToken._meta.concrete_fields)
+        token: AccessToken = _build_instance(AccessToken, rows[0][:width])
+        token.user = _build_instance(get_user_model(), rows[0][width:])
         return token
 
     def revoke(self) -> int:
-        """End the life of these tokens now; those that have ended keep their date."""
+        """Let these tokens expire now. Those that have expired keep their date."""
         now = timezone.now()
         return self.filter(expires_at__gt=now).update(expires_at=now)
 
 
 class AccessToken(models.Model):
-    """A bearer token. Only a hash of its secret is kept, so nobody can read it from here."""
+    """A bearer token. Only a hash of its secret is stored, so the secret cannot be read again."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="access_tokens"
@@ -79,18 +80,18 @@ class AccessToken(models.Model):
 
     @property
     def is_live(self) -> bool:
-        """Whether its time has not come; the user may still be switched off."""
+        """Return True if the token has not expired. Its user may still be inactive."""
         return self.expires_at > timezone.now()
 
     def generate_secret(self) -> str:
-        """Draw a new secret and keep its hash. The caller alone ever sees the secret."""
+        """Generate a secret, set its hash and prefix, and return it. It is not stored."""
         secret = SECRET_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         self.prefix = secret[:PREFIX_LENGTH]
         self.secret_hash = hash_secret(secret)
         return secret
 
     def mark_used(self) -> None:
-        """Note the time of use, with one write an hour at most."""
+        """Store the time of use, at most once an hour."""
         now = timezone.now()
         if self.last_used_at is None or now - self.last_used_at >= LAST_USED_PRECISION:
             AccessToken.objects.filter(pk=self.pk).update(last_used_at=now)
@@ -98,7 +99,7 @@ class AccessToken(models.Model):
 
 @cache
 def _find_live_sql() -> str:
-    """The statement for a live token and its user: all columns of the one, then of the other."""
+    """Return the statement for a live token: all columns of the token, then of its user."""
     token, user = AccessToken._meta, get_user_model()._meta
     columns = [f't."{field.column}"' for field in token.concrete_fields]
     columns += [f'u."{field.column}"' for field in user.concrete_fields]

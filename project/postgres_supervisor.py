@@ -1,4 +1,4 @@
-"""Stops the embedded PostgreSQL after its last user. A script of its own, without Django."""
+"""Stop the embedded PostgreSQL after its last user. This script runs without Django."""
 
 import fcntl
 import os
@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 
 USERS_LOCK_FILE = "postgres.users"
-"""Every process that uses the server holds this file's lock shared."""
+"""Every process that uses the server holds a shared lock on this file."""
 SUPERVISOR_LOCK_FILE = "postgres.supervisor"
 """The supervisor holds the lock on this file while it runs."""
 STOP_TIMEOUT_SECONDS = 60
 
 
 def main(var_dir: Path, data: Path) -> None:
-    """Leave the caller's session, wait until nobody uses the server, then stop it."""
+    """Detach from the caller's session, wait until the server is unused, then stop it."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -26,7 +26,7 @@ def main(var_dir: Path, data: Path) -> None:
 
 
 def stop_if_unused(var_dir: Path, data: Path) -> None:
-    """Stop the server unless somebody uses it; if the supervisor is already doing so, wait."""
+    """Stop the server unless a process uses it. If the supervisor is stopping it, wait."""
     with open(var_dir / USERS_LOCK_FILE, "a") as users:
         try:
             fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -37,7 +37,7 @@ def stop_if_unused(var_dir: Path, data: Path) -> None:
 
 
 def stop_server(data: Path) -> None:
-    """Shut the server down, cutting open sessions but losing nothing, and wait for it."""
+    """Shut the server down and wait for it. Open sessions are closed; no data is lost."""
     pid = find_server_pid(data)
     if pid is None:
         return
@@ -48,7 +48,7 @@ def stop_server(data: Path) -> None:
 
 
 def find_server_pid(data: Path) -> int | None:
-    """Give the process id of the running server, None if there is none."""
+    """Return the process id of the running server, or None if it does not run."""
     try:
         pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
         os.kill(pid, 0)
@@ -58,9 +58,9 @@ def find_server_pid(data: Path) -> int | None:
 
 
 def remove_stale_lock_files(data: Path, socket_path: Path) -> None:
-    """Remove the lock files of a server that was killed: its number may be another process's now.
+    """Remove the lock files of a server that was killed; another process may have its id now.
 
-    A new server still notices if children of the dead one hold its shared memory.
+    A new server still detects children of the killed one that hold its shared memory.
     """
     if find_server_pid(data) is None:
         (data / "postmaster.pid").unlink(missing_ok=True)
@@ -68,7 +68,7 @@ def remove_stale_lock_files(data: Path, socket_path: Path) -> None:
 
 
 def is_listening(path: Path) -> bool:
-    """Tell whether a server answers on this socket."""
+    """Return True if a server accepts connections on this socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))

@@ -16,7 +16,7 @@ from types import FrameType
 
 STOP_TIMEOUT_SECONDS = 20.0
 FIRST_RESTART_DELAY_SECONDS = 1.0
-"""Seconds before a child that ended by itself is started again. Doubled with each failure."""
+"""Seconds before a failed child is started again. Doubled with each failure."""
 MAX_RESTART_DELAY_SECONDS = 30.0
 HEALTHY_AFTER_SECONDS = 60.0
 """A child that ran for this many seconds counts as healthy: its failures are forgotten."""
@@ -74,7 +74,7 @@ class ChildProcess:
             self.process.terminate()
 
     def wait_or_kill(self, timeout: float) -> None:
-        """Wait for the process; then kill it and whatever it started and left behind."""
+        """Wait for the process; then kill what is left of it and of its own children."""
         if not self.process:
             return
         with suppress(subprocess.TimeoutExpired):
@@ -102,13 +102,13 @@ class ProcessGroup:
             signal.signal(number, self._request_stop)
 
     def watch(self, report: Callable[[str], object]) -> None:
-        """Restart children that end by themselves; return when asked to stop."""
+        """Restart children that end unexpectedly; return when asked to stop."""
         while not self.stopping:
             self.restart_failed(report)
             time.sleep(POLL_SECONDS)
 
     def restart_failed(self, report: Callable[[str], object]) -> None:
-        """Start again the children that have ended and whose delay is over.
+        """Restart children that have ended, each after its delay.
 
         The delay doubles with every failure: a child that cannot start must neither take the
         others along nor keep a processor busy with its attempts.
@@ -121,8 +121,8 @@ class ProcessGroup:
                 child.wait_or_kill(0)
                 delay = child.schedule_restart()
                 report(
-                    f"The {child.name} ended by itself (status {status}). "
-                    f"It is started again in {delay:g} s."
+                    f"The {child.name} ended unexpectedly (status {status}). "
+                    f"It restarts in {delay:g} s."
                 )
             elif time.monotonic() >= child.restart_at:
                 child.start()

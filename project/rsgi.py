@@ -37,11 +37,11 @@ BODY_TIMEOUT_SECONDS = float(os.environ.get("BODY_TIMEOUT") or 30)
 """Seconds for a body to arrive, plus one for every `MIN_BYTES_PER_SECOND` that have arrived."""
 MIN_BYTES_PER_SECOND = 16 * 1024
 SEND_TIMEOUT_SECONDS = 60.0
-"""Seconds for a client to take one piece of a streamed response."""
+"""Seconds for a client to receive one chunk of a streamed response."""
 MAX_ANONYMOUS_BODY_BYTES = 1024 * 1024
-"""Bytes in the body of a request that brings neither a cookie nor an Authorization header."""
+"""Bytes in the body of a request that has neither a cookie nor an Authorization header."""
 MAX_DISCARDED_BYTES = 256 * 1024 * 1024
-"""Bytes of a refused body that are read: a client that is cut off while it sends sees no answer."""
+"""Bytes of a refused body that are read: a client that is cut off while it sends gets no answer."""
 MAX_BYTES_IN_MEMORY = 256 * 1024
 """Larger bodies are kept in a temporary file until a thread is free for them."""
 
@@ -64,7 +64,7 @@ class Application:
     """The RSGI application of one web process."""
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start with what is loaded now: the garbage collector need not look at it again."""
+        """Start the threads, and exclude the loaded modules from garbage collection."""
         self.loop = loop
         self.threads = ThreadPoolExecutor(THREADS, "request")
         gc.collect()
@@ -92,12 +92,12 @@ class Application:
         return await self.loop.run_in_executor(self.threads, function, *arguments)
 
     async def _stream(self, protocol: HTTPProtocol, response: "DjangoResponse") -> None:
-        """Send a response piece by piece. No thread waits for a client that takes them slowly."""
+        """Send a response in chunks. No thread waits for a client that reads slowly."""
         try:
             transport = protocol.response_stream(response.status, response.headers)
-            while (piece := await self._in_thread(next, response.pieces, None)) is not None:
+            while (chunk := await self._in_thread(next, response.chunks, None)) is not None:
                 async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-                    await transport.send_bytes(piece)
+                    await transport.send_bytes(chunk)
         except (ProtocolClosed, ProtocolError, TimeoutError):
             pass  # the client has left, or does not read
         finally:
@@ -105,24 +105,24 @@ class Application:
 
 
 class DjangoResponse:
-    """What Django answered: whole (`content`), or as an iterator (`pieces`)."""
+    """Django's response: either complete (`content`) or an iterator (`chunks`)."""
 
     status: int
     headers: Headers
     content: bytes
-    pieces: Iterator[bytes]
+    chunks: Iterator[bytes]
     streaming: bool
 
     def start(self, status: str, headers: Headers, exc_info: Any = None) -> None:
-        """Take status and headers: WSGI's `start_response`."""
+        """Store status and headers: WSGI's `start_response`."""
         self.status, self.headers = int(status[:3]), headers
 
-    def take(self, result: Any) -> None:
-        """Take what the WSGI application returned; close it if it is whole."""
+    def set_result(self, result: Any) -> None:
+        """Store the result of the WSGI application. Read and close it unless it is streamed."""
         self._result = result
         self.streaming = getattr(result, "streaming", False)
         if self.streaming:
-            self.pieces = iter(result)
+            self.chunks = iter(result)
             return
         try:
             self.content = b"".join(result)
@@ -130,14 +130,14 @@ class DjangoResponse:
             result.close()
 
     def close(self) -> None:
-        """Tell Django that a streamed response was sent, or could not be."""
+        """Close Django's response, whether it was sent or the client left."""
         self._result.close()
 
 
 def call_django(scope: Scope, body: IO[bytes]) -> DjangoResponse:
-    """Run Django's WSGI application on a request that has arrived whole."""
+    """Run Django's WSGI application on a request that has arrived completely."""
     response = DjangoResponse()
-    response.take(
+    response.set_result(
         django_application(build_wsgi_environ(scope, body), cast("StartResponse", response.start))
     )
     return response
@@ -167,12 +167,12 @@ def build_wsgi_environ(scope: Scope, body: IO[bytes]) -> "WSGIEnvironment":
     }
     for name, value in scope.headers.items():
         if "_" in name:
-            continue  # it would look like the header with a dash, which a proxy may have checked
+            continue  # in WSGI it equals the header with a dash, which a proxy may have checked
         key = f"HTTP_{name.upper().replace('-', '_')}"
         if key in environ:
             value = f"{environ[key]}{'; ' if name == 'cookie' else ','}{value}"
         environ[key] = value
-    # A body that came in chunks is whole now, and has a length like any other.
+    # A chunked body is complete now and has a known length.
     environ.pop("HTTP_TRANSFER_ENCODING", None)
     environ["CONTENT_TYPE"] = environ.pop("HTTP_CONTENT_TYPE", "")
     environ["CONTENT_LENGTH"] = str(length)
@@ -198,11 +198,11 @@ async def read_body(scope: Scope, protocol: HTTPProtocol) -> IO[bytes]:
     started = now()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_SECONDS) as deadline:
-            async for piece in protocol:
-                size += len(piece)
+            async for chunk in protocol:
+                size += len(chunk)
                 deadline.reschedule(started + BODY_TIMEOUT_SECONDS + size / MIN_BYTES_PER_SECOND)
                 if size <= limit:
-                    body.write(piece)
+                    body.write(chunk)
                 elif size > MAX_DISCARDED_BYTES:
                     break
     except TimeoutError:
@@ -234,7 +234,7 @@ def build_too_large_error(limit: int) -> BodyRefused:
 
 
 def send_refusal(protocol: HTTPProtocol, refusal: BodyRefused) -> None:
-    """Answer in the API's form of errors. What the client still sends would not be understood."""
+    """Answer with a JSON error and close the connection, as the rest of the body is unread."""
     headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
     headers.append(("Connection", "close"))
     protocol.response_bytes(refusal.status, headers, orjson.dumps({"error": str(refusal)}))

@@ -9,7 +9,7 @@ from project import embedded_postgres, env
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(os.environ.get("MASTRA_VAR_DIR") or BASE_DIR / "var").resolve()
 
-# Development unless told otherwise: DJANGO_ENV=production and DEBUG=0 both mean production.
+# Development is the default. DJANGO_ENV=production and DEBUG=0 both mean production.
 PRODUCTION = env.is_production()
 DEBUG = env.read_bool("DEBUG", not PRODUCTION)
 SECRET_KEY = env.read_secret_key(VAR_DIR, production=PRODUCTION)
@@ -64,8 +64,8 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 
-# Database: the one named by DATABASE_URL, else a PostgreSQL of our own, started by the first
-# connection and stopped with the last process that used it.
+# Database: the one in DATABASE_URL, or else an embedded PostgreSQL. The first connection starts it,
+# and it stops with the last process that uses it.
 DATABASES: dict[str, Any] = {
     "default": env.read_database_url("project.postgres")
     or embedded_postgres.database_settings(VAR_DIR)
@@ -74,18 +74,18 @@ DATABASES["default"] |= {
     "CONN_MAX_AGE": env.read_int("CONN_MAX_AGE", 600),
     "CONN_HEALTH_CHECKS": True,
 }
-# Statements sent again and again are planned once a connection, for any values. A pooler that hands
-# connections around between statements cannot have that: PREPARED_STATEMENTS=0.
+# Repeated statements are planned once for each connection. Set PREPARED_STATEMENTS=0 behind a
+# pooler that shares connections between transactions.
 if env.read_bool("PREPARED_STATEMENTS", True):
     _options = DATABASES["default"].setdefault("OPTIONS", {})
     _options["prepare_threshold"] = 3
     _options["options"] = f"{_options.get('options', '')} -c plan_cache_mode=force_generic_plan"
-    # A session that starts with the limit of the API needs no statement to set it.
+    # Sessions start with the API's limit, so that requests need no statement to set it.
     if "STATEMENT_TIMEOUT" in os.environ:
         _milliseconds = round(env.read_seconds("STATEMENT_TIMEOUT", 0) * 1000)
         _options["options"] += f" -c statement_timeout={_milliseconds}"
 else:
-    # Django's sign for a transaction pooler: nothing is set on a session.
+    # Django's setting for a transaction pooler, behind which session settings cannot be used.
     DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
 DEFAULT_AUTO_FIELD = os.environ.get("DEFAULT_AUTO_FIELD", "django.db.models.BigAutoField")
 
@@ -107,7 +107,7 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# In production files are served as collected; in development straight from where they lie.
+# Production serves the files that collectstatic has collected, development their sources.
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not PRODUCTION
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -136,7 +136,7 @@ MASTRA_MEMORY: dict[str, Any] = {
     "SEARCH_LANGUAGE": os.environ.get("MASTRA_MEMORY_SEARCH_LANGUAGE") or "english",
 }
 
-# The memory API has its own limit and answers 413 in JSON; Django's must not speak first.
+# The memory API has its own limit and answers 413 in JSON; Django's limit must not apply first.
 DATA_UPLOAD_MAX_MEMORY_SIZE = None
 
 REST_FRAMEWORK = {
@@ -162,8 +162,9 @@ SPECTACULAR_SETTINGS = {
 LOGIN_URL = "rest_framework:login"
 LOGIN_REDIRECT_URL = "/"
 
-# Celery: the rows say what work is pending, so a lost task loses nothing and publishing may
-# give up at once. Without a broker, messages are files under var/, enough for one machine.
+# Celery: pending work is recorded in the database. A lost task therefore loses nothing, and
+# publishing may give up at once. Without a broker, messages are files under var/, which is enough
+# for one machine.
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or "filesystem://localhost"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_PUBLISH_RETRY = False
@@ -173,8 +174,8 @@ CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "catch up": {"task": "mastra_memory.tasks.catch_up", "schedule": 60.0},
-    # A killed worker's work is free after 8 seconds: with this, another has it within 15. What
-    # waits in the queue longer than the interval is superseded by the next.
+    # A killed worker's claims expire after 8 seconds; with this interval, another worker takes them
+    # over within 15. A task that waits longer than the interval is replaced by the next.
     "resume": {
         "task": "mastra_memory.tasks.resume",
         "schedule": 5.0,

@@ -20,7 +20,7 @@ class Account(NamedTuple):
 def find_server_account(data: Path) -> Account | None:
     """Return the account for the server, or None if it can run as the current user.
 
-    Root takes the owner of existing data: a database begun by an ordinary user stays theirs.
+    For root this is the owner of existing data, so that it stays readable for that user.
     """
     if os.geteuid() != 0:
         return None
@@ -44,7 +44,7 @@ def give_folder(folder: Path, account: Account) -> None:
 
 
 def make_private_dir(folder: Path, account: Account | None) -> None:
-    """Make a folder in a public place that only the account may write; refuse a foreign one."""
+    """Create a folder that only the account may write; refuse one of another user."""
     uid = account.uid if account else os.geteuid()
     if not folder.exists():
         folder.mkdir(mode=0o700)
@@ -55,7 +55,7 @@ def make_private_dir(folder: Path, account: Account | None) -> None:
 
 
 def allow_execution(programs: Path, account: Account) -> None:
-    """Let the account run the programs below a folder, where an installation by root forbids it."""
+    """Make the programs below a folder executable for the account if they are not."""
     if _can_execute(programs / "bin" / "postgres", account):
         return
     _allow_traversal(programs, account)
@@ -75,7 +75,7 @@ def _can_execute(program: Path, account: Account) -> bool:
 
 
 def _allow_traversal(folder: Path, account: Account) -> None:
-    """Open the folders above for passing through (not for listing) where that is barred."""
+    """Let the account pass through the parent folders, without letting it list them."""
     for parent in folder.parents:
         info = parent.stat()
         if info.st_uid == account.uid or info.st_mode & stat.S_IXOTH:

@@ -1,4 +1,4 @@
-"""How many requests a caller may send."""
+"""Limit the requests of a caller."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from mastra_memory.memory.callers import may_access_all
 
 
 class ScopedUserThrottle(UserRateThrottle):
-    """Limits each user who may see one resource only.
+    """Limit each user who may see one resource only.
 
-    Callers who may see all resources, such as a product's own server, speak for many users at
-    once and are not limited. Counts are kept in Django's default cache.
+    Callers who may see all resources, such as a product's own server, act for many users and are
+    not limited. Counts are kept in Django's default cache.
     """
 
     scope = "scoped"

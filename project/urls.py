@@ -1,4 +1,4 @@
-"""Where everything is: admin, API and its documentation; health.py adds its own routes."""
+"""Routes of the admin, the API and its documentation; health.py adds its own."""
 
 from django.contrib import admin
 from django.urls import include, path, re_path

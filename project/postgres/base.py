@@ -1,4 +1,4 @@
-"""Django's PostgreSQL wrapper, with an embedded server started late and a health check for free."""
+"""Django's PostgreSQL wrapper, with an embedded server and a cheap health check."""
 
 import select
 from pathlib import Path
@@ -10,18 +10,18 @@ from project import embedded_postgres
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's own wrapper; only opening a connection and looking after it differ."""
+    """Django's wrapper, with another way to open and check a connection."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Connect, starting the embedded server if it is ours and no other process has."""
+        """Connect. Start the embedded server first if it is used and does not run."""
         if "EMBEDDED_DIR" in self.settings_dict:
             embedded_postgres.start(Path(self.settings_dict["EMBEDDED_DIR"]))
         return super().get_new_connection(conn_params)
 
     def is_usable(self) -> bool:
-        """Whether the server still holds the line, told by the socket without a round trip.
+        """Return True if the connection is still open, without a round trip to the server.
 
-        An idle connection has nothing to read, unless the server has hung up or said goodbye.
+        An idle connection has nothing to read, unless the server has closed it.
         """
         if self.connection is None or self.connection.closed:
             return False

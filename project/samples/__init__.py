@@ -1,4 +1,4 @@
-"""Sample conversations: one YAML file each, beside this module, loaded through `Memory`."""
+"""Sample conversations: one YAML file each in this folder, loaded through `Memory`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, time, timedelta
@@ -81,15 +81,15 @@ def _save_messages(
 
 
 def get_message_time(conversation: Conversation, count: int) -> datetime:
-    """Give the time of the message with which the first `count` end."""
+    """Return the time of the `count`-th message."""
     return list(iterate_messages(conversation))[count - 1][0]
 
 
 def iterate_messages(conversation: Conversation) -> Iterator[tuple[datetime, str, Any]]:
-    """Give time, role and content of each message.
+    """Yield the time, role and content of each message.
 
-    The file says when the conversation began and names the long pauses; the others are as long
-    as reading and typing take. One that would end in the future is moved back by a day.
+    The file gives the start of the conversation and its long pauses. The other pauses are as long
+    as reading and typing take. A conversation that would end in the future starts a day earlier.
     """
     pauses = [_compute_pause(message) for message in conversation["messages"]]
     moment = _compute_start(conversation["start"], sum(pauses, timedelta()))

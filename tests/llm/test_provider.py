@@ -169,13 +169,13 @@ def test_ask__prices_are_those_of_the_settings_or_the_public_list(
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
-    [("groq/llama-3", "pip install"), ("nobody/x", "base_url"), ("openai/x", "api_key|API_KEY")],
+    ("name", "message"),
+    [("groq/llama-3", "pip install"), ("unknown/x", "base_url"), ("openai/x", "api_key|API_KEY")],
 )
-def test_ask__what_is_missing_is_said(
-    name: str, told: str, memory_settings: Any, monkeypatch: pytest.MonkeyPatch
+def test_ask__missing_setup_is_a_clear_error(
+    name: str, message: str, memory_settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_settings()
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ProviderRefused, match=told):
+    with pytest.raises(ProviderRefused, match=message):
         ask(name)

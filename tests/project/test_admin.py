@@ -86,7 +86,7 @@ def test_change__cannot_give_a_token_a_longer_life(admin_client: Client, admin_u
     assert (changed.name, changed.expires_at) == ("renamed", token.expires_at)
 
 
-def test_revoke__ends_the_token_and_says_who_did_it(admin_client: Client, admin_user: User) -> None:
+def test_revoke__ends_the_token_and_logs_the_user(admin_client: Client, admin_user: User) -> None:
     token, secret = make_token(admin_user)
     action = {"action": "revoke", "_selected_action": [token.pk]}
     assert admin_client.post(reverse(LIST), action).status_code == 302

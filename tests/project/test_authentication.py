@@ -68,7 +68,7 @@ def test_authenticate__costs_one_query_once_the_use_is_noted(
         ask(APIClient(), f"bearer {secret}")
 
 
-def test_authenticate__nobody_is_401(alice: User) -> None:
+def test_authenticate__anonymous_is_401(alice: User) -> None:
     response = APIClient().get("/who")
     assert response.status_code == 401
     assert response["WWW-Authenticate"].startswith("Bearer")

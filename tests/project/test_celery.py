@@ -16,7 +16,7 @@ from tests.project.commands import manage
 
 PUBLISH = """
 from project.celery import app
-app.send_task("nobody.knows.this", args=[1])
+app.send_task("unknown.task", args=[1])
 """
 PUBLISH_TO_NO_BROKER = """
 from kombu.exceptions import OperationalError
@@ -52,7 +52,7 @@ def test_send_task__without_a_broker_the_message_is_a_file(tmp_path: Path) -> No
     done = manage(tmp_path, "shell", "-v", "0", "-c", PUBLISH)
     assert done.returncode == 0, done.stderr
     (message,) = (tmp_path / "queue" / "messages").iterdir()
-    assert "nobody.knows.this" in message.read_text()
+    assert "unknown.task" in message.read_text()
 
 
 def test_make_queue_folders__leaves_other_options_alone(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_make_queue_folders__leaves_other_options_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_be_patient_in_workers__lifts_the_limits_of_web_requests() -> None:
+def test_raise_worker_broker_timeout__removes_web_limits() -> None:
     conf = Celery("other", set_as_current=False).conf
     conf.broker_transport_options = {"socket_timeout": 0.05, "max_retries": 0}
     raise_worker_broker_timeout(conf=conf)

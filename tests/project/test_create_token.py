@@ -24,7 +24,7 @@ def test_create_token__prints_the_token_and_nothing_else() -> None:
 
 
 def test_create_token__unknown_user_is_an_error() -> None:
-    with pytest.raises(CommandError, match="no user 'nobody'"):
+    with pytest.raises(CommandError, match="Unknown user 'nobody'"):
         call_command("create_token", "nobody")
 
 

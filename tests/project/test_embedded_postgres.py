@@ -14,7 +14,7 @@ from project import embedded_postgres, postgres_supervisor
 from tests.project.commands import ROOT, environment
 from tests.support.waiting import wait_until
 
-# Starts the server through Django, says so, and ends when its standard input does.
+# Start the server through Django, print a line, and end when standard input is closed.
 USE = """
 import sys, django
 django.setup()
@@ -127,7 +127,7 @@ def test_start__recovers_from_a_server_that_was_killed(var_dir: Path, new_user: 
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     wait_until_stopped(var_dir)
-    # The dead server's number now belongs to somebody else: to this very process.
+    # The id of the dead server now belongs to another process, namely this one.
     pid_file = embedded_postgres.data_dir(var_dir) / "postmaster.pid"
     pid_file.write_text(pid_file.read_text().replace(str(pid), str(os.getpid()), 1))
     other = new_user(var_dir)
@@ -170,7 +170,7 @@ def test_start__a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("complaint", "expected"),
+    ("output", "expected"),
     [
         ("initdb: error: could not write: No space left on device", "The disk is full"),
         ("HINT:  Check free disk space.", "The disk is full"),
@@ -179,11 +179,11 @@ def test_start__a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> 
         ("", "no reason given"),
     ],
 )
-def test_explain__says_what_is_wrong_in_one_sentence(complaint: str, expected: str) -> None:
-    said = embedded_postgres.describe_failure(complaint, Path("/srv/var"))
-    assert expected in said
-    assert "/srv/var" in said
-    assert "\n" not in said
+def test_describe_failure__gives_the_reason_in_one_sentence(output: str, expected: str) -> None:
+    message = embedded_postgres.describe_failure(output, Path("/srv/var"))
+    assert expected in message
+    assert "/srv/var" in message
+    assert "\n" not in message
 
 
 def test_database_settings__touch_no_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Errors below `/api/` are JSON, whatever raises them, and nothing of the API is cached."""
+"""Errors below `/api/` are JSON, and responses of the API are not cached."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -63,7 +63,7 @@ def test_public_page__is_found_without_its_last_slash(visitor: Client, name: str
 
 
 @pytest.mark.parametrize("path", ["/api/schema/", "/api/docs/"])
-def test_public_page__needs_no_database_whatever_a_client_sends(
+def test_public_page__needs_no_database_for_any_headers(
     visitor: Client, no_database: None, path: str
 ) -> None:
     visitor.cookies["sessionid"] = SESSION
@@ -78,7 +78,7 @@ def test_public_page__refuses_in_json(visitor: Client) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("headers", [{"authorization": "Bearer x"}, {}])
-def test_database_away__is_503_and_says_when_to_try_again(
+def test_database_away__is_503_with_retry_after(
     visitor: Client, no_database: None, headers: dict[str, str]
 ) -> None:
     visitor.cookies["sessionid"] = SESSION

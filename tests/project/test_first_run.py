@@ -9,7 +9,7 @@ from project import first_run
 pytestmark = pytest.mark.django_db
 
 
-def test_create_administrator__the_password_opens_the_door() -> None:
+def test_create_administrator__can_log_in_with_the_password() -> None:
     password = first_run.create_administrator()
     user = authenticate(username="admin", password=password)
     assert user is not None and user.is_superuser

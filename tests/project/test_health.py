@@ -51,7 +51,7 @@ def test_readyz__503_without_details_when_the_database_is_away(client: Client) -
         ("57P03", "database is unreachable"),
     ],
 )
-def test_readyz__503_says_what_is_wrong_with_writing(
+def test_readyz__503_gives_the_reason_writing_fails(
     client: Client, state: str, reason: str
 ) -> None:
     def fail(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:

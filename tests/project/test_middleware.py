@@ -15,7 +15,7 @@ THREADS = "/api/memory/threads"
 
 @pytest.fixture
 def bearer(db: None) -> dict[str, str]:
-    """The header of somebody with an access token."""
+    """The Authorization header of a user with an access token."""
     token = AccessToken(user=make_user("ana", unscoped=True))
     secret = token.generate_secret()
     token.save()

@@ -1,4 +1,4 @@
-"""The application that the web server loads: slow, large and refused bodies, answers in pieces."""
+"""The application that the web server loads: slow, large and refused bodies, chunked answers."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 MB = 1024 * 1024
 SLOW_CONNECTIONS = 200
 BODY_TIMEOUT = 10
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 """Seconds within which anything is answered, on a busy machine too."""
 HEAD = """POST {path} HTTP/1.1\r
 Host: 127.0.0.1\r
@@ -37,7 +37,7 @@ def server(tmp_path: Path) -> Iterator[RealServer]:
 
 def start_request(server: RealServer, text: str) -> socket.socket:
     """Open a connection and send the beginning of a request."""
-    client = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
+    client = socket.create_connection(("127.0.0.1", server.port), TIMEOUT_SECONDS)
     client.sendall(text.encode())
     return client
 
@@ -139,7 +139,7 @@ def test_request__headers_with_underscores_or_odd_signs(server: RealServer) -> N
             assert client.getresponse().status == status
 
 
-def test_large_answer__comes_in_pieces_and_a_slow_reader_stops_nobody(server: RealServer) -> None:
+def test_large_answer__slow_reader_does_not_block_others(server: RealServer) -> None:
     fill(Memory().create_thread("r", thread_id="long"), 60, text="x" * (MIN_STREAMED_BYTES // 4))
     clone = "POST /api/memory/threads/long/clone?agentId=a HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     clone += f"Authorization: Bearer {server.token}\r\n\r\n"

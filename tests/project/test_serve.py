@@ -53,23 +53,23 @@ class Service:
             stderr=subprocess.STDOUT,
         )
 
-    def said(self) -> str:
-        """Everything it has printed so far."""
+    def read_output(self) -> str:
+        """Return everything that was printed so far."""
         return Path(self.log.name).read_text()
 
-    def wait_until_it_says(self, text: str) -> str:
-        def says() -> bool:
-            assert self.process.poll() is None, self.said()
-            return text in self.said()
+    def wait_for_output(self, text: str) -> str:
+        def is_printed() -> bool:
+            assert self.process.poll() is None, self.read_output()
+            return text in self.read_output()
 
-        wait_until(says, describe=self.said)
-        return self.said()
+        wait_until(is_printed, describe=self.read_output)
+        return self.read_output()
 
     def family(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def child(self, word: str) -> psutil.Process:
-        """The child whose command line holds the word."""
+        """Return the child with this word in its command line."""
         return next(c for c in psutil.Process(self.process.pid).children() if word in c.cmdline())
 
     def web_processes(self) -> list[psutil.Process]:
@@ -84,7 +84,7 @@ class Service:
         return self.child(word).pid != old
 
     def answers(self) -> bool:
-        """Return whether the web server is alive."""
+        """Return True if the web server is alive."""
         try:
             with urllib.request.urlopen(
                 f"{self.base}/healthz", timeout=MAX_WAIT_SECONDS
@@ -100,7 +100,7 @@ class Service:
 
 @contextmanager
 def serve(var_dir: Path, log: str = "one", **variables: str) -> Iterator[Service]:
-    """Run the service; whatever happens, nothing of it is left."""
+    """Run the service, and kill all of its processes at the end."""
     service = Service(var_dir, free_port(), log, **variables)
     try:
         yield service
@@ -135,10 +135,10 @@ def assert_nothing_left(family: list[psutil.Process], var_dir: Path) -> None:
 def test_serve__first_run_then_second_run(tmp_path: Path) -> None:
     var_dir = tmp_path / "var"
     with serve(var_dir) as service:
-        said = service.wait_until_it_says("Ctrl-C")
-        password = LOGIN.search(said)
-        assert password is not None, said
-        assert "messages loaded" in said
+        output = service.wait_for_output("Ctrl-C")
+        password = LOGIN.search(output)
+        assert password is not None, output
+        assert "messages loaded" in output
         assert "Log out" in log_in(service.base, password[1])
         secret = manage(var_dir, "create_token", "admin").stdout.strip()
         request = urllib.request.Request(
@@ -148,27 +148,27 @@ def test_serve__first_run_then_second_run(tmp_path: Path) -> None:
             assert b"sample-broken-tent-pole" in response.read()
         family = service.family()
         assert service.stop(signal.SIGINT) == 0
-        assert service.said().rstrip().endswith("Stopped.")
+        assert service.read_output().rstrip().endswith("Stopped.")
         assert_nothing_left(family, var_dir)
     with serve(var_dir) as service:
-        said = service.wait_until_it_says("Ctrl-C")
-        assert "changepassword admin" in said
-        assert "messages loaded" not in said
-        assert LOGIN.search(said) is None
+        output = service.wait_for_output("Ctrl-C")
+        assert "changepassword admin" in output
+        assert "messages loaded" not in output
+        assert LOGIN.search(output) is None
         family = service.family()
         assert service.stop(signal.SIGTERM) == 0
         assert_nothing_left(family, var_dir)
     manage(var_dir, "shell", "-c", SWITCH_OFF)
     with serve(var_dir) as service:
-        assert "no administrator is active" in service.wait_until_it_says("Ctrl-C")
+        assert "no administrator is active" in service.wait_for_output("Ctrl-C")
         assert service.stop(signal.SIGTERM) == 0
 
 
 def test_serve__two_first_runs_at_once_prepare_one_after_the_other(tmp_path: Path) -> None:
     with serve(tmp_path / "var") as one, serve(tmp_path / "var", "two") as other:
-        said = [service.wait_until_it_says("Ctrl-C") for service in (one, other)]
-        assert sum("messages loaded" in text for text in said) == 1
-        assert sum(LOGIN.search(text) is not None for text in said) == 1
+        output = [service.wait_for_output("Ctrl-C") for service in (one, other)]
+        assert sum("messages loaded" in text for text in output) == 1
+        assert sum(LOGIN.search(text) is not None for text in output) == 1
         assert [one.stop(signal.SIGINT), other.stop(signal.SIGINT)] == [0, 0]
 
 
@@ -185,12 +185,12 @@ def ignore_ended(condition: Callable[[], T]) -> Callable[[], T | None]:
 
 def test_serve__every_process_that_is_killed_comes_back(tmp_path: Path) -> None:
     with serve(tmp_path / "var", WEB_PROCESSES="2") as service:
-        service.wait_until_it_says("Ctrl-C")
+        service.wait_for_output("Ctrl-C")
         assert len(service.web_processes()) == 2
         for word, name in (("worker", "worker"), ("beat", "scheduler"), ("granian", "web server")):
             killed = service.child(word)
             killed.kill()
-            service.wait_until_it_says(f"The {name} ended by itself (status -9). It is started")
+            service.wait_for_output(f"The {name} ended unexpectedly (status -9). It restarts")
             wait_until(ignore_ended(partial(service.has_new_child, word, killed.pid)))
         wait_until(service.answers)
         for _ in range(3):  # Granian restarts them; when it gives up, it is restarted itself
@@ -202,7 +202,7 @@ def test_serve__every_process_that_is_killed_comes_back(tmp_path: Path) -> None:
             wait_until(service.answers)
         family = service.family()
         assert service.stop(signal.SIGINT) == 0
-        assert "Traceback" not in service.said()
+        assert "Traceback" not in service.read_output()
         assert_nothing_left(family, tmp_path / "var")
 
 
@@ -214,9 +214,9 @@ def test_serve__a_worker_that_cannot_start_leaves_the_web_server_running(tmp_pat
         "import sys\nif 'worker' in sys.orig_argv: raise SystemExit('broken on purpose')\n"
     )
     with serve(tmp_path / "var", PYTHONPATH=str(broken)) as service:
-        service.wait_until_it_says("Ctrl-C")
+        service.wait_for_output("Ctrl-C")
         for delay in (1, 2, 4):
-            service.wait_until_it_says(f"It is started again in {delay} s.")
+            service.wait_for_output(f"It restarts in {delay} s.")
             assert service.answers()
         assert service.stop(signal.SIGINT) == 0
 
@@ -227,22 +227,22 @@ def test_serve__junk_in_the_queue_stops_nothing(tmp_path: Path) -> None:
     for number, junk in enumerate(("null", "[]", "{}", '"x"')):
         (messages / f"{number}_junk.celery.msg").write_text(junk)
     with serve(tmp_path / "var") as service:
-        said = service.wait_until_it_says("Ctrl-C")
+        output = service.wait_for_output("Ctrl-C")
         wait_until(lambda: len(list((tmp_path / "var/queue").glob("rejected/*.msg"))) == 4)
-        said = service.said()
-        assert said.count("A file in the queue holds no message") == 4
-        assert "ended by itself" not in said
+        output = service.read_output()
+        assert output.count("A file in the queue holds no message") == 4
+        assert "ended unexpectedly" not in output
         assert service.stop(signal.SIGINT) == 0
 
 
-def test_serve__a_web_server_that_cannot_start_is_said_plainly(tmp_path: Path) -> None:
+def test_serve__a_web_server_that_cannot_start_has_a_clear_error(tmp_path: Path) -> None:
     done = manage(tmp_path / "var", "serve", PORT=str(free_port()), HOST="203.0.113.1")
     assert done.returncode != 0
     assert "Cannot listen on 203.0.113.1" in done.stderr
 
 
 @pytest.mark.parametrize("variable", ["WEB_PROCESSES", "THREADS"])
-def test_serve__less_than_one_process_or_thread_is_said_plainly(
+def test_serve__less_than_one_process_or_thread_has_a_clear_error(
     tmp_path: Path, variable: str
 ) -> None:
     done = manage(tmp_path, "serve", PORT=str(free_port()), **{variable: "0"})
@@ -251,7 +251,7 @@ def test_serve__less_than_one_process_or_thread_is_said_plainly(
     assert not (tmp_path / "postgres").exists()
 
 
-def test_serve__a_taken_port_is_said_plainly(tmp_path: Path) -> None:
+def test_serve__a_taken_port_has_a_clear_error(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -265,15 +265,15 @@ def test_serve__a_taken_port_is_said_plainly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("port", ["0", "-1", "65536", "99999"])
-def test_serve__a_port_that_cannot_be_is_said_plainly(tmp_path: Path, port: str) -> None:
+def test_serve__a_port_that_cannot_be_has_a_clear_error(tmp_path: Path, port: str) -> None:
     done = manage(tmp_path, "serve", PORT=port)
     assert done.returncode != 0
     assert done.stderr.strip() == (f"CommandError: A port is a number from 1 to 65535, not {port}.")
     assert not (tmp_path / "postgres").exists()
 
 
-def test_serve__an_unreachable_database_is_said_plainly(tmp_path: Path) -> None:
-    url = "postgresql://nobody@127.0.0.1:1/nothing"
+def test_serve__an_unreachable_database_has_a_clear_error(tmp_path: Path) -> None:
+    url = "postgresql://unknown@127.0.0.1:1/nothing"
     done = manage(tmp_path, "serve", PORT=str(free_port()), DATABASE_URL=url)
     assert done.returncode != 0
     assert done.stderr.startswith("CommandError: The database cannot be used.")

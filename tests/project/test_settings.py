@@ -97,7 +97,7 @@ def test_check__starts_no_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("DJANGO_ENV", "prod", "DJANGO_ENV must be production or development, not 'prod'."),
         ("DATABASE_URL", "nonsense", "DATABASE_URL must look like postgresql://"),
@@ -105,14 +105,14 @@ def test_check__starts_no_database(tmp_path: Path) -> None:
         ("DATABASE_URL", "sqlite:///memory.db", "DATABASE_URL must look like postgresql://"),
         ("DATABASE_URL", "postgresql://me:secret@db:port/memory", "DATABASE_URL cannot be read."),
         ("DATABASE_URL", "postgresql://me:secret@[db/memory", "DATABASE_URL cannot be read."),
-        ("DATABASE_URL", "postgresql://me:secret@db/", "DATABASE_URL names no database;"),
+        ("DATABASE_URL", "postgresql://me:secret@db/", "DATABASE_URL has no database name."),
         ("API_THROTTLE_RATE", "fast", "API_THROTTLE_RATE must look like 100/min, or be 0"),
     ],
 )
 def test_settings__a_misspelt_variable_is_one_clear_error(
-    tmp_path: Path, name: str, value: str, said: str
+    tmp_path: Path, name: str, value: str, message: str
 ) -> None:
     done = manage(tmp_path, "check", **{name: value})
     assert done.returncode != 0
-    assert done.stderr.startswith(f"Error: {said}") and "\n" not in done.stderr.strip()
+    assert done.stderr.startswith(f"Error: {message}") and "\n" not in done.stderr.strip()
     assert "secret" not in done.stderr

@@ -14,11 +14,11 @@ BASE = "/api/memory/"
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """A response of the API."""
 
     status: int
     body: Any
-    """Parsed JSON; None where the answer is no JSON."""
+    """Parsed JSON; None if the answer is not JSON."""
     raw: bytes
     headers: Mapping[str, str]
 
@@ -65,7 +65,7 @@ class Api:
     ) -> Answer:
         """Send these bytes. The path is percent-encoded by the caller, the query here."""
         agent = {} if self.agent_id is None else {"agentId": self.agent_id}
-        send: Any = self.client.generic  # bytes are taken, whatever the stubs say
+        send: Any = self.client.generic  # the stubs do not allow bytes
         response = send(
             method,
             path if path.startswith("/") else BASE + path,
@@ -78,7 +78,7 @@ class Api:
 
 
 def answer_of(response: Any) -> Answer:
-    """What a response of the test client says."""
+    """Return status and content of a response of the test client."""
     is_json = response.headers.get("Content-Type", "").startswith("application/json")
     content = response.getvalue()  # of a streamed answer too
     body = json.loads(content) if is_json and content else None

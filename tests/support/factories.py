@@ -24,12 +24,12 @@ def unique(prefix: str) -> str:
 
 
 def moment(seconds: float = 0) -> datetime:
-    """So many seconds after the first moment of 2024."""
+    """Return the time this many seconds after the start of 2024."""
     return START + timedelta(seconds=seconds)
 
 
 def wire_time(seconds: float = 0) -> str:
-    """The same as the wire shows it."""
+    """Return the same time as the API formats it."""
     return times.format_time(moment(seconds))
 
 
@@ -103,9 +103,9 @@ def fill(
             (id, thread_id, resource_id, role, type, signal, content, text, search, created_at)
         SELECT %s || ':' || n, %s, %s, CASE n %% 2 WHEN 0 THEN 'user' ELSE 'assistant' END,
             'v2', '', jsonb_build_object('format', 2, 'parts', jsonb_build_array(
-                jsonb_build_object('type', 'text', 'text', said))),
-            said, CASE WHEN %s THEN to_tsvector('simple', said) END, %s + n * interval '1 second'
-        FROM (SELECT n, %s || ' ' || n AS said FROM generate_series(0, %s - 1) AS n) AS rows
+                jsonb_build_object('type', 'text', 'text', text))),
+            text, CASE WHEN %s THEN to_tsvector('simple', text) END, %s + n * interval '1 second'
+        FROM (SELECT n, %s || ' ' || n AS text FROM generate_series(0, %s - 1) AS n) AS rows
         ORDER BY n""",
         [thread.id, thread.id, thread.resource_id, searchable, START, text, count],
     )

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Script = str | int | float | dict[str, Any] | Callable[[dict[str, Any]], Any]
-"""What to do with one request: say a text, refuse with a status, wait so many seconds and then say
-"late", call a tool with these arguments, or whatever a function of the request returns."""
+"""What to do with one request: say a text, refuse with a status, wait some seconds and then say
+"late", call a tool with these arguments, or do what a function of the request returns."""
 
 
 @dataclass
@@ -167,8 +167,8 @@ def _events(message: dict[str, Any]) -> bytes:
         },
         {"type": "message_stop"},
     ]
-    told = (f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
-    return "".join(told).encode()
+    lines = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    return "".join(lines).encode()
 
 
 _ROUTES: dict[str, Callable[[dict[str, Any], Any], dict[str, Any]]] = {

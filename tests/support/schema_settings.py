@@ -1,4 +1,4 @@
-"""Settings of a server with an agent whose working memory has a schema."""
+"""Settings of a server with an agent that has a schema for its working memory."""
 
 from project import settings
 from project.settings import *  # noqa: F403

@@ -24,7 +24,7 @@ STOP_TIMEOUT = 15.0
 
 
 class ServerError(Exception):
-    """A server or a tool that is needed does not start; the message says which and why."""
+    """A server or tool does not start. The message gives its name and the reason."""
 
 
 def say(text: str = "") -> None:
@@ -43,7 +43,7 @@ def stop_on_terminate() -> None:
 
 
 def free_port() -> int:
-    """Give a loopback port that nobody listens on."""
+    """Return a free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -125,7 +125,7 @@ def kit_with_packages(kit: Path, scratch: Path) -> Path:
 
 
 def node(kit: Path) -> Path:
-    """Tell where the kit's packages bring their own Node.js."""
+    """Return the Node.js of the kit's packages."""
     return kit / "node_modules" / ".bin" / "node"
 
 

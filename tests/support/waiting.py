@@ -1,6 +1,6 @@
 """Wait for a condition, and end what would never end.
 
-No test asserts how long something takes: a busy machine is slow, and that is no failure. The limits
+No test asserts how long something takes: a busy machine is slow, which is not a failure. The limits
 here are far beyond what any machine needs. They only keep a broken test from running for ever.
 """
 
@@ -39,7 +39,7 @@ def wait_until(
 
 @contextmanager
 def fail_after(seconds: int = 120) -> Iterator[None]:
-    """Fail if the block has not ended after so many seconds.
+    """Fail if the block has not ended after `seconds`.
 
     For algorithms that must be linear: their inputs are so large that a quadratic one would work
     for hours, so that the limit can be generous. Works in the main thread of a test process.

@@ -1,4 +1,4 @@
-"""Settings of a worker that is killed in the middle of its work: small steps, short patience."""
+"""Settings of a worker that is killed in the middle of its work: small steps, short timeouts."""
 
 from project import settings
 from project.settings import *  # noqa: F403

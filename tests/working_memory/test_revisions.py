@@ -20,8 +20,8 @@ def test_list__newest_first_with_author_and_source(scope: str) -> None:
     memory.update_working_memory("t", "one")
     memory.update_working_memory("t", "two", source="admin", author_id=ann.pk)
     page = memory.list_working_memory_revisions("t")
-    told = [(one.version, one.content, one.source, one.author) for one in page.revisions]
-    assert told == [(2, "two", "admin", "ann"), (1, "one", "python", "")]
+    revisions = [(one.version, one.content, one.source, one.author) for one in page.revisions]
+    assert revisions == [(2, "two", "admin", "ann"), (1, "one", "python", "")]
     assert (page.total, page.has_more) == (2, False)
 
 

@@ -29,7 +29,7 @@ class Known(BaseModel):
 
 
 JSON: dict[str, Any] = {"workingMemory": {"enabled": True, "schema": Known}}
-PIECES: dict[str, Any] = {"workingMemory": {"enabled": True, "version": "vnext"}}
+PATCHED: dict[str, Any] = {"workingMemory": {"enabled": True, "version": "vnext"}}
 
 
 def tool(options: dict[str, Any], thread_id: str = "t", resource_id: str = "r") -> MemoryTool:
@@ -106,7 +106,7 @@ def test_tool__by_schema_nothing_is_unchanged(arguments: dict[str, Any]) -> None
 
 @pytest.mark.django_db
 def test_tool__its_parameters_are_a_schema_that_takes_what_the_handler_takes() -> None:
-    for options in (MARKDOWN, JSON, PIECES):
+    for options in (MARKDOWN, JSON, PATCHED):
         jsonschema.Draft202012Validator.check_schema(tool(options).parameters)
     validator = jsonschema.Draft202012Validator(tool(JSON).parameters)
     for memory in ({}, {"prefs": {"lang": "de"}}, {"name": None}, {"prefs": {"tone": None}}):
@@ -139,18 +139,18 @@ def test_tool__makes_a_missing_thread_and_refuses_a_foreign_one() -> None:
 
 
 @pytest.mark.django_db
-def test_tool__pieces_are_added_and_replaced() -> None:
+def test_tool__entries_are_added_and_replaced() -> None:
     make_thread("r", "t")
-    update = tool(PIECES).handler
+    update = tool(PATCHED).handler
     assert update({"newMemory": "- likes tea"}) == {"success": True}
     assert update({"newMemory": "- lives in Rome", "searchString": "tea"}) == {"success": True}
-    assert known(PIECES) == "- likes tea\n- lives in Rome"
+    assert known(PATCHED) == "- likes tea\n- lives in Rome"
     replaced = {"newMemory": "coffee", "searchString": "tea"}
     update({**replaced, "updateReason": "clarify-existing-memory"})
-    assert known(PIECES) == "- likes coffee\n- lives in Rome"
+    assert known(PATCHED) == "- likes coffee\n- lives in Rome"
     missing = {"newMemory": "- plays chess", "searchString": "not there"}
     update({**missing, "updateReason": "replace-irrelevant-memory"})
-    assert known(PIECES) == "- likes coffee\n- lives in Rome\n- plays chess"
+    assert known(PATCHED) == "- likes coffee\n- lives in Rome\n- plays chess"
 
 
 @pytest.mark.django_db
@@ -165,9 +165,9 @@ def test_tool__pieces_are_added_and_replaced() -> None:
         {"newMemory": "x", "updateReason": "replace-irrelevant-memory", "searchString": ""},
     ],
 )
-def test_tool__pieces_that_say_nothing_are_refused(arguments: dict[str, Any]) -> None:
+def test_tool__empty_patches_are_refused(arguments: dict[str, Any]) -> None:
     make_thread("r", "t")
-    tool(PIECES).handler({"newMemory": "- likes tea"})
-    answer = tool(PIECES).handler(arguments)
+    tool(PATCHED).handler({"newMemory": "- likes tea"})
+    answer = tool(PATCHED).handler(arguments)
     assert answer["success"] is False and answer["reason"]
-    assert known(PIECES) == "- likes tea"
+    assert known(PATCHED) == "- likes tea"

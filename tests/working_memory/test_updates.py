@@ -118,7 +118,7 @@ def test_update__a_refused_first_update_leaves_no_row() -> None:
 
 
 @pytest.mark.django_db
-def test_update__a_merge_that_says_nothing_new_is_no_revision() -> None:
+def test_update__unchanged_merge_adds_no_revision() -> None:
     memory, _ = Memory(options=JSON), make_thread("r", "t")
     version = memory.update_working_memory("t", '{"name": "Ann"}', mode="merge")
     for update in ("{}", '{"name": "Ann"}', '{"gone": null}'):
@@ -127,7 +127,7 @@ def test_update__a_merge_that_says_nothing_new_is_no_revision() -> None:
 
 
 @pytest.mark.django_db
-def test_update__a_merge_into_text_that_is_no_json_starts_anew() -> None:
+def test_update__merge_into_invalid_json_replaces_it() -> None:
     make_thread("r", "t")
     Memory(options=MARKDOWN).update_working_memory("t", "# notes")
     memory = Memory(options=JSON)
@@ -140,9 +140,9 @@ def test_update__refusals() -> None:
     with pytest.raises(FeatureDisabled):
         Memory(options={"workingMemory": {"enabled": False}}).update_working_memory("t", "x")
     with pytest.raises(InvalidInput):
-        Memory(options=MARKDOWN).update_working_memory("nobody", "x")
+        Memory(options=MARKDOWN).update_working_memory("unknown", "x")
     with pytest.raises(ThreadNotFound):
-        Memory(options=BY_THREAD).update_working_memory("nobody", "x")
+        Memory(options=BY_THREAD).update_working_memory("unknown", "x")
 
 
 @pytest.mark.django_db

@@ -38,7 +38,7 @@ class Command(BaseCommand):
         try:
             user = users.objects.get(**{users.USERNAME_FIELD: options["username"]})
         except users.DoesNotExist:
-            raise CommandError(f"There is no user {options['username']!r}.") from None
+            raise CommandError(f"Unknown user {options['username']!r}.") from None
         if not user.is_active:
             raise CommandError(f"{options['username']} is switched off; a token opens nothing.")
         expires_at = timezone.now() + timedelta(days=options["days"])

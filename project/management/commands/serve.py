@@ -1,4 +1,4 @@
-"""The whole service in one command: database, worker, scheduler and web server."""
+"""Run the whole service: database, worker, scheduler and web server."""
 
 import errno
 import os
@@ -25,11 +25,11 @@ WORKER_STOP_TIMEOUT_SECONDS = 10
 DEFAULT_THREADS = 2
 """In each web process: while one waits for the database, the other computes."""
 MAX_DEFAULT_PROCESSES = 4
-"""Web processes that are started without being asked for, however many cores there are."""
+"""The default number of web processes is that of the cores, but at most this."""
 HEADER_TIMEOUT_SECONDS = 10
-"""Seconds for a request's head to arrive. An idle connection is closed after as many."""
+"""Seconds for a request's head to arrive. An idle connection is closed after the same time."""
 MAX_CONNECTIONS = 4096
-"""Open connections for each web process. Slow ones cost memory and a descriptor, but no thread."""
+"""Open connections for each web process. A slow client occupies no thread."""
 CELERY_COMMAND = ("celery", "--quiet", "-A", "project")
 WORKER_COMMAND = (
     *CELERY_COMMAND,
@@ -45,12 +45,12 @@ IGNORE_ROOT_WARNING = "ignore:You're running the worker with superuser privilege
 
 
 class Command(BaseCommand):
-    """Runs in the foreground until Ctrl-C or SIGTERM, then leaves no process behind."""
+    """Run in the foreground until Ctrl-C or SIGTERM, then stop all processes."""
 
     help = "Prepare the database, then run the web server, a Celery worker and Celery beat."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Say where to listen and with how many processes."""
+        """Add the address and the numbers of processes and threads."""
         parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
         parser.add_argument("--port", type=int, default=os.environ.get("PORT") or "8000")
         parser.add_argument(
@@ -74,7 +74,7 @@ class Command(BaseCommand):
         for name in ("processes", "threads", "concurrency"):
             if options[name] < 1:
                 raise CommandError(f"--{name} must be at least 1, not {options[name]}.")
-        if isinstance(sys.stdout, TextIOWrapper):  # a file or a pipe is to be told at once, too
+        if isinstance(sys.stdout, TextIOWrapper):  # a file or a pipe also gets each line at once
             sys.stdout.reconfigure(line_buffering=True)
         group = ProcessGroup()
         group.stop_on_signals()
@@ -96,7 +96,10 @@ class Command(BaseCommand):
         self.stdout.write("Stopped.")
 
     def prepare(self, *, samples: bool) -> str:
-        """Migrate and collect files; at first also load samples and create the administrator."""
+        """Migrate and collect static files. On first use, load samples and create an administrator.
+
+        Return how to log in.
+        """
         call_command("migrate", verbosity=0, interactive=False)
         if not settings.DEBUG:
             call_command("collectstatic", verbosity=0, interactive=False)
@@ -135,7 +138,7 @@ class Command(BaseCommand):
         return False
 
     def print_addresses(self, options: dict[str, Any], login: str) -> None:
-        """Tell a newcomer what to open."""
+        """Print the addresses of the service and how to log in."""
         base = f"http://{options['host']}:{options['port']}"
         name = first_run.find_administrator() or "NAME"
         self.stdout.write(
@@ -174,7 +177,7 @@ def build_granian_command(options: dict[str, Any]) -> list[str]:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise `CommandError` where we could not listen."""
+    """Raise `CommandError` if the web server cannot listen on this address."""
     if not 0 < port < 65_536:
         raise CommandError(f"A port is a number from 1 to 65535, not {port}.")
     with socket.socket() as probe:
@@ -190,7 +193,7 @@ def check_port(host: str, port: int) -> None:
 
 
 def is_ready(url: str) -> bool:
-    """Tell whether the service says it is ready."""
+    """Return True if the service reports that it is ready."""
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             return bool(response.status == 200)
