@@ -93,7 +93,7 @@ def silent_broker() -> Iterator[str]:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ["refusing", "silent"])
-def test_enqueue__a_broker_that_is_down_is_logged_and_left_alone_for_a_while(
+def test_enqueue__broker_down_is_logged_and_retried_later(
     kind: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempts = 0

@@ -56,7 +56,7 @@ def hint(env: Mapping[str, str]) -> None:
     subprocess.run(command, env=dict(env), cwd=servers.ROOT, check=True, timeout=MAX_WAIT_SECONDS)
 
 
-def test_worker__killed_in_the_middle_and_started_again_embeds_all_and_none_twice(
+def test_worker__after_a_kill_embeds_every_message_once(
     tmp_path: Path, memory_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_settings(**WORKER)
@@ -122,7 +122,7 @@ def test_worker__another_takes_over_when_one_is_killed(
             wait_until(lambda: bool(claims() - claimed))
 
 
-def test_lease__and_schedule_let_another_take_over_within_15_seconds(settings: Settings) -> None:
+def test_lease__allows_takeover_within_15_seconds(settings: Settings) -> None:
     interval = settings.CELERY_BEAT_SCHEDULE["resume"]["schedule"]
     assert leases.LEASE_SECONDS + interval <= 15
 

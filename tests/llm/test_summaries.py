@@ -41,7 +41,7 @@ def thread(db: None, memory_settings: Callable[..., None]) -> None:
     )
 
 
-def test_summarize_thread__asks_once_and_stores_nothing_but_the_usage() -> None:
+def test_summarize_thread__calls_once_and_stores_only_usage() -> None:
     before = list(Message.objects.values()), list(Thread.objects.values())
     with FakeLLM("* wants three days in Rome") as model:
         result = Memory().summarize_thread("t")
@@ -71,7 +71,7 @@ def test_summarize_thread__draws_out_facts() -> None:
     assert result.usage.input_tokens == 200
 
 
-def test_summarize_thread__facts_that_cannot_be_drawn_out_are_reported() -> None:
+def test_summarize_thread__reports_failed_extractions() -> None:
     with FakeLLM("notes", ProviderRefused("does not fit")):
         result = Memory().summarize_thread("t", extract=Trip)
     assert (result.summary, result.extracted) == ("notes", None)
@@ -95,7 +95,7 @@ def test_summarize_thread__reads_from_the_end_as_far_as_fits(
     assert model.requests[0].prompt.splitlines()[2].endswith(first)
 
 
-def test_summarize_thread__instructions_are_added_and_the_model_is_named() -> None:
+def test_summarize_thread__takes_instructions_and_a_model() -> None:
     with FakeLLM() as model:
         Memory().summarize_thread("t", instructions="In Latin.", model="openai/gpt-x")
     asked = model.requests[0]
@@ -148,7 +148,7 @@ def provider(settings: Settings) -> Iterator[OpenAIServer]:
         yield server
 
 
-def test_summarize_thread__from_a_server_that_speaks_the_openai_protocol(
+def test_summarize_thread__uses_the_openai_protocol(
     provider: OpenAIServer,
 ) -> None:
     result = Memory().summarize_thread("t", extract=Trip)

@@ -127,7 +127,7 @@ def test_put__a_folder_that_is_gone_is_an_error_of_the_broker(tmp_path: Path) ->
             channel._put(QUEUE, {"a": 1})
 
 
-def test_channel__returns_messages_that_a_killed_worker_had_claimed(
+def test_channel__returns_claimed_messages_of_killed_workers(
     channel: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel._put(QUEUE, message(1))

@@ -84,7 +84,7 @@ def test_body__that_is_cut_off_changes_nothing(server: RealServer) -> None:
     assert server.send("GET", "threads/cut")[0] == 404
 
 
-def test_body__that_arrives_steadily_may_take_longer_than_the_timeout(server: RealServer) -> None:
+def test_body__steady_transfer_may_exceed_the_timeout(server: RealServer) -> None:
     body = json.dumps({"resourceId": "r", "title": "x" * 200_000}).encode()
     half = len(body) // 2
 

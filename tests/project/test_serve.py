@@ -206,7 +206,7 @@ def test_serve__every_process_that_is_killed_comes_back(tmp_path: Path) -> None:
         assert_nothing_left(family, tmp_path / "var")
 
 
-def test_serve__a_worker_that_cannot_start_leaves_the_web_server_running(tmp_path: Path) -> None:
+def test_serve__failing_worker_leaves_web_server_running(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     # Python imports this first in every process; in the worker it fails.

@@ -58,7 +58,7 @@ def test_development__the_key_is_made_once_and_private(tmp_path: Path) -> None:
     assert (first["DEBUG"], first["PRODUCTION"]) == (True, False)
 
 
-def test_development__a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
+def test_development__uncreatable_folder_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     done = manage(tmp_path / "file" / "var", "check")
     assert done.returncode != 0

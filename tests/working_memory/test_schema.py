@@ -181,7 +181,7 @@ def test_checked__a_schema_cannot_make_us_fetch_anything(caplog: pytest.LogCaptu
     assert "broken" in caplog.text
 
 
-def test_outside_options__a_schema_of_a_request_is_refused_unless_it_is_the_agents() -> None:
+def test_outside_options__only_the_agents_schema_is_accepted() -> None:
     agent = MemoryOptions.parse({"workingMemory": {"enabled": True, "schema": SCHEMA}})
     for same in (SCHEMA, json.dumps(SCHEMA)):
         given = {"lastMessages": 5, "workingMemory": {"scope": "thread", "schema": same}}

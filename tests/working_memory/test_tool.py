@@ -105,7 +105,7 @@ def test_tool__by_schema_nothing_is_unchanged(arguments: dict[str, Any]) -> None
 
 
 @pytest.mark.django_db
-def test_tool__its_parameters_are_a_schema_that_takes_what_the_handler_takes() -> None:
+def test_tool__parameter_schema_accepts_what_the_handler_does() -> None:
     for options in (MARKDOWN, JSON, PATCHED):
         jsonschema.Draft202012Validator.check_schema(tool(options).parameters)
     validator = jsonschema.Draft202012Validator(tool(JSON).parameters)

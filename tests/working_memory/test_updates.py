@@ -32,7 +32,7 @@ def stored(memory: Memory, thread_id: str = "t") -> Any:
 
 
 @pytest.mark.django_db
-def test_update__merges_by_schema_and_keeps_what_it_does_not_mention() -> None:
+def test_update__merges_by_schema_and_keeps_other_keys() -> None:
     memory, _ = Memory(options=JSON), make_thread("r", "t")
     memory.update_working_memory("t", '{"name": "Ann", "prefs": {"tone": "dry"}, "tags": [1]}')
     memory.update_working_memory("t", '{"prefs": {"lang": "de"}, "tags": [2]}', mode="merge")
