@@ -95,7 +95,7 @@ REQUEST_SCHEMAS = [
     Attack(
         f"schema with {name}",
         with_schema(schema, value),
-        HANDLED,
+        frozenset({400}),  # only the server's settings may contain a schema
         1,
         prepare=lambda target: target.store("schemas", "hello"),
     )

@@ -8,7 +8,13 @@ from tests.hostile.attack import LIMIT, SHOWN, Attack, Send, message_of
 from tests.hostile.target import ADMIN, MB, Reply, Target
 
 
-def shown(name: str, *contents: Any, seconds: float = 3, pages: Sequence[str] = ("change",)) -> Any:
+def shown(
+    name: str,
+    *contents: Any,
+    seconds: float = 3,
+    pages: Sequence[str] = ("change",),
+    long: bool = False,
+) -> list[Attack]:
     """Attacks by stored messages on pages of the admin."""
     thread_id = f"shown {name}"
     return [
@@ -18,6 +24,7 @@ def shown(name: str, *contents: Any, seconds: float = 3, pages: Sequence[str] = 
             SHOWN,
             seconds,
             prepare=lambda target: target.store(thread_id, *contents),
+            long=long,
         )
         for page in pages
     ]
@@ -59,18 +66,29 @@ CODE: list[Attack] = [
             f"{lexer} of 20,000 lines",
             message_of(f"```{lexer}\n" + "\n" * 20_000 + "```"),
             message_of(f"```{lexer}\n" + "<" * 20_000 + "\n```"),
+            long=True,
         )
     ],
     *shown(
-        "60 parts of images that are none",
+        "60 parts of unfinished images",
         {"format": 2, "parts": [{"type": "text", "text": "![" * 9_990}] * 60},
+        seconds=10,
         pages=BOTH,
     ),
     *shown(
-        "500,000 parts",
-        {"format": 2, "parts": [{"type": "text", "text": "x"}] * 500_000},
+        "10,000 parts",
+        {"format": 2, "parts": [{"type": "text", "text": "x"}] * 10_000},
         seconds=5,
         pages=BOTH,
+    ),
+    Attack(
+        "a message of 500,000 parts",
+        lambda target: target.save(
+            "many parts", {"format": 2, "parts": [{"type": "text", "text": "x"}] * 500_000}
+        ),
+        frozenset({400, 413}),
+        5,
+        400,
     ),
 ]
 

@@ -18,6 +18,7 @@ import psutil
 
 from tests.project.commands import ROOT, environment, manage
 from tests.support.servers import free_port
+from tests.support.waiting import MAX_WAIT_SECONDS
 
 MB = 1024 * 1024
 START_SECONDS = 180.0
@@ -119,8 +120,18 @@ class Target:
         reply = self.send("POST", "/admin/login/", urlencode(fields).encode(), headers=headers)
         assert reply.status == 302, reply
 
-    def store(self, thread_id: str, *messages: Any) -> Reply:
-        """Create a thread with messages of these contents."""
+    def store(self, thread_id: str, *messages: Any) -> None:
+        """Create a thread with messages of these contents; fail if they are refused.
+
+        On a busy machine a large message may exceed the time limit of the database (503).
+        """
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
+        while (reply := self.save(thread_id, *messages)).status == 503:
+            assert time.monotonic() < deadline, reply
+        assert reply.status == 200, reply
+
+    def save(self, thread_id: str, *messages: Any) -> Reply:
+        """Create a thread, send messages of these contents, and return the answer to them."""
         self.api("POST", "threads", {"resourceId": "r", "threadId": thread_id, "title": thread_id})
         batch = [
             {"role": "user", "threadId": thread_id, "resourceId": "r", "content": content}
@@ -129,7 +140,7 @@ class Target:
         return self.api("POST", "save-messages", {"messages": batch})
 
     def healthy(self, timeout: float = 10) -> bool:
-        """Return True if the service says that it is alive."""
+        """Return True if the service reports that it is alive."""
         with suppress(OSError, http.client.HTTPException):
             return self.send("GET", "/healthz", timeout=timeout).status == 200
         return False

@@ -4,6 +4,7 @@ Only `make faults` compares the time with the budget of the line: it runs on a q
 """
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -36,6 +37,9 @@ def test_attack__is_answered_within_its_budget(target: Target, attack: Attack) -
     with target.measured() as costs:
         reply = attack.send(target)
     (cost,) = costs
+    sys.stdout.write(
+        f"{reply.status}, {cost.seconds:.2f} s, +{cost.megabytes:.0f} MB, {cost.left:.0f} MB left "
+    )
     assert reply.status in attack.statuses, (cost, reply)
     if MEASURED:
         assert cost.seconds <= attack.seconds, cost

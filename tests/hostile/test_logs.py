@@ -51,7 +51,7 @@ def send(target: Target, key: str, query: Any, body: Any) -> None:
 
 
 def attack(target: Target, key: str, route: Route) -> None:
-    """Send the route's request whole, with every field broken, and with a body that is no JSON."""
+    """Send the route's request whole, with every field broken, and with a body that is not JSON."""
     named = Named(f"{SECRET} resource", f"{SECRET} thread", f"{SECRET} message")
     path, query, body = (filled(part, named) for part in (key, route.query, route.body))
     send(target, path, query, body)
