@@ -85,7 +85,7 @@ def test_body__that_is_cut_off_changes_nothing(server: RealServer) -> None:
 
 
 def test_body__steady_transfer_may_exceed_the_timeout(server: RealServer) -> None:
-    body = json.dumps({"resourceId": "r", "title": "x" * 200_000}).encode()
+    body = json.dumps({"resourceId": "r", "metadata": {"text": "x" * 200_000}}).encode()
     half = len(body) // 2
 
     def halves() -> Iterator[bytes]:
