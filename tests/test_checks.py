@@ -1,4 +1,4 @@
-"""What start-up tells about the settings."""
+"""System checks of the settings and of the database."""
 
 import subprocess
 import sys
@@ -21,28 +21,28 @@ from tests.support.factories import make_thread, some_messages
 
 
 @pytest.mark.parametrize(
-    "chosen",
+    "values",
     [
         {},
         {"OPTIONS": {"lastMessages": 20}},
         {"AGENTS": {"a": {"workingMemory": {"enabled": True}}, "none": None}},
     ],
 )
-def test_check_settings__says_nothing_when_all_is_well(
-    memory_settings: Callable[..., None], chosen: Any
+def test_check_settings__is_silent_for_valid_settings(
+    memory_settings: Callable[..., None], values: Any
 ) -> None:
-    memory_settings(**chosen)
+    memory_settings(**values)
     assert check_settings() == []
 
 
-def test_check_settings__unknown_names(memory_settings: Callable[..., None]) -> None:
+def test_check_settings__reports_unknown_names(memory_settings: Callable[..., None]) -> None:
     memory_settings(OPTION={}, OPTIONS={}, Z=1)
-    (found,) = check_settings()
-    assert found.id == "mastra_memory.E001" and "OPTION, Z" in found.msg
+    (error,) = check_settings()
+    assert error.id == "mastra_memory.E001" and "OPTION, Z" in error.msg
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("value", "expected"),
     [
         (None, "E001) MASTRA_MEMORY must be a dict, not NoneType"),
         (["OPTIONS"], "E001) MASTRA_MEMORY must be a dict, not list"),
@@ -53,33 +53,33 @@ def test_check_settings__unknown_names(memory_settings: Callable[..., None]) -> 
     ],
 )
 @pytest.mark.django_db
-def test_check_settings__is_what_the_command_says(
-    settings: Settings, given: Any, told: str
+def test_check__reports_settings_of_the_wrong_type(
+    settings: Settings, value: Any, expected: str
 ) -> None:
-    settings.MASTRA_MEMORY = given
-    with pytest.raises(SystemCheckError, match="1 issue") as found:
+    settings.MASTRA_MEMORY = value
+    with pytest.raises(SystemCheckError, match="1 issue") as raised:
         call_command("check", databases=["default"])
-    assert f"mastra_memory.{told}" in str(found.value)
+    assert f"mastra_memory.{expected}" in str(raised.value)
 
 
-def test_check_settings__options_that_cannot_be_read(memory_settings: Callable[..., None]) -> None:
+def test_check_settings__reports_invalid_options(memory_settings: Callable[..., None]) -> None:
     memory_settings(
         OPTIONS={"readOnly": 5}, AGENTS={"a": {"readOnly": False, "lastMessages": -1}, "b": None}
     )
-    found = {fault.msg.split(":")[0]: fault for fault in check_settings()}
-    assert set(found) == {"MASTRA_MEMORY options of OPTIONS", "MASTRA_MEMORY options of agent a"}
-    assert {fault.id for fault in found.values()} == {"mastra_memory.E002"}
-    assert "last_messages" in found["MASTRA_MEMORY options of agent a"].msg
+    errors = {error.msg.split(":")[0]: error for error in check_settings()}
+    assert set(errors) == {"MASTRA_MEMORY options of OPTIONS", "MASTRA_MEMORY options of agent a"}
+    assert {error.id for error in errors.values()} == {"mastra_memory.E002"}
+    assert "last_messages" in errors["MASTRA_MEMORY options of agent a"].msg
 
 
-def test_check_metric__an_unknown_one(memory_settings: Callable[..., None]) -> None:
+def test_check_metric__refuses_unknown_metrics(memory_settings: Callable[..., None]) -> None:
     memory_settings(EMBEDDING_METRIC="manhattan")
-    (found,) = check_metric()
-    assert found.id == "mastra_memory.E003" and "cosine" in found.msg
+    (error,) = check_metric()
+    assert error.id == "mastra_memory.E003" and "cosine" in error.msg
 
 
 def embed(dimensions: int, *, again: bool = False) -> None:
-    """Two messages with vectors of this length."""
+    """Store two messages with vectors of this length."""
     memory = Memory(options={"semanticRecall": True})
     memory.save_messages(some_messages(make_thread("alice", "t"), 2))
     if again:
@@ -99,18 +99,18 @@ execute_from_command_line(["manage.py", "migrate"])
 """
 
 
-def test_check_database__migrate_on_sqlite_says_what_is_needed() -> None:
-    done = subprocess.run(
+def test_check_database__explains_what_migrate_needs_on_sqlite() -> None:
+    completed = subprocess.run(
         [sys.executable, "-c", ON_SQLITE], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1
-    assert "mastra_memory.E011" in done.stderr
-    assert "needs PostgreSQL with pgvector; the database default is sqlite" in done.stderr
-    assert "SEQUENCE" not in done.stderr
+    assert completed.returncode == 1
+    assert "mastra_memory.E011" in completed.stderr
+    assert "needs PostgreSQL with pgvector; the database default is sqlite" in completed.stderr
+    assert "SEQUENCE" not in completed.stderr
 
 
 @pytest.mark.django_db
-def test_check_vectors__says_nothing_when_all_is_well() -> None:
+def test_check_vectors__is_silent_for_matching_vectors() -> None:
     assert check_vectors(databases=["default"]) == []
     embed(64)
     with FakeEmbedder(dimensions=64):
@@ -118,26 +118,26 @@ def test_check_vectors__says_nothing_when_all_is_well() -> None:
 
 
 @pytest.mark.django_db
-def test_check_vectors__only_where_databases_are_checked(statements: Any) -> None:
+def test_check_vectors__runs_only_if_databases_are_checked(statements: Any) -> None:
     with statements() as sent:
         assert check_vectors() == check_vectors(databases=["other"]) == []
     assert sent == []
 
 
 @pytest.mark.django_db
-def test_check_vectors__another_length_names_both_numbers() -> None:
+def test_check_vectors__reports_both_dimensions() -> None:
     embed(384)
     with FakeEmbedder(dimensions=256):
-        (found,) = check_vectors(databases=["default"])
-    assert found.id == "mastra_memory.E006"
-    assert "384 dimensions" in found.msg and "256 dimensions" in found.msg
+        (error,) = check_vectors(databases=["default"])
+    assert error.id == "mastra_memory.E006"
+    assert "384 dimensions" in error.msg and "256 dimensions" in error.msg
     embed(256, again=True)
     with FakeEmbedder(dimensions=256):
         assert check_vectors(databases=["default"]) == []
 
 
 @pytest.mark.django_db
-def test_check__the_command_names_both_numbers() -> None:
+def test_check__reports_both_dimensions() -> None:
     embed(384)
     with FakeEmbedder(dimensions=256):
         with pytest.raises(SystemCheckError, match=r"256 dimensions, but .* 384 dimensions"):
@@ -145,45 +145,45 @@ def test_check__the_command_names_both_numbers() -> None:
 
 
 @pytest.mark.django_db
-def test_check_vectors__another_model_names_both_numbers(
+def test_check_vectors__reports_both_models(
     memory_settings: Callable[..., None],
 ) -> None:
     embed(384)
     memory_settings(EMBEDDER="new/model")
     with FakeEmbedder(dimensions=256):
-        (found,) = check_vectors(databases=["default"])
-    assert found.id == "mastra_memory.W007"
-    assert "new/model (256 dimensions)" in found.msg and "(384 dimensions)" in found.msg
+        (error,) = check_vectors(databases=["default"])
+    assert error.id == "mastra_memory.W007"
+    assert "new/model (256 dimensions)" in error.msg and "(384 dimensions)" in error.msg
 
 
 @pytest.mark.django_db
-def test_check_vectors__an_embedder_that_fails_is_told_not_guessed() -> None:
+def test_check_vectors__reports_the_error_of_the_embedder() -> None:
     embed(64)
     with FakeEmbedder(error=ProviderRefused("no such file")):
-        (found,) = check_vectors(databases=["default"])
-    assert found.id == "mastra_memory.E005" and "no such file" in found.msg
+        (error,) = check_vectors(databases=["default"])
+    assert error.id == "mastra_memory.E005" and "no such file" in error.msg
 
 
 @pytest.mark.django_db
-def test_check_vectors__many_vectors_without_an_index(
+def test_check_vectors__reports_many_vectors_without_an_index(
     memory_settings: Callable[..., None],
 ) -> None:
     memory_settings(EXACT_SEARCH_LIMIT=1)
     embed(64)
     with FakeEmbedder(dimensions=64):
-        (found,) = check_vectors(databases=["default"])
-    assert found.id == "mastra_memory.W008"
+        (error,) = check_vectors(databases=["default"])
+    assert error.id == "mastra_memory.W008"
 
 
 @pytest.mark.django_db
-def test_check_vectors__an_old_pgvector(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_vectors__reports_an_old_pgvector(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MIN_PGVECTOR_VERSION", (99, 0))
-    (found,) = check_vectors(databases=["default"])
-    assert found.id == "mastra_memory.E004" and "ALTER EXTENSION" in str(found.hint)
+    (error,) = check_vectors(databases=["default"])
+    assert error.id == "mastra_memory.E004" and "ALTER EXTENSION" in str(error.hint)
 
 
 @pytest.mark.parametrize(
-    ("created", "available", "may_create", "told"),
+    ("created", "available", "may_create", "expected"),
     [
         (None, None, True, "mastra_memory.E009"),
         (None, None, False, "mastra_memory.E009"),
@@ -195,21 +195,21 @@ def test_check_vectors__an_old_pgvector(monkeypatch: pytest.MonkeyPatch) -> None
         (None, "0.8.1", False, "mastra_memory.W010"),
     ],
 )
-def test_extension_faults(
-    created: str | None, available: str | None, may_create: bool, told: str | None
+def test_check_extension_version__reports_what_is_missing(
+    created: str | None, available: str | None, may_create: bool, expected: str | None
 ) -> None:
-    found = checks.check_extension_version(created, available, may_create)
-    assert [fault.id for fault in found] == ([told] if told else [])
+    errors = checks.check_extension_version(created, available, may_create)
+    assert [error.id for error in errors] == ([expected] if expected else [])
 
 
 @pytest.mark.django_db
-def test_check_vectors__before_the_first_migration() -> None:
+def test_check_vectors__reports_before_the_first_migration() -> None:
     sql.execute("DROP EXTENSION vector CASCADE")
     assert check_vectors(databases=["default"]) == []
-    sql.execute("CREATE ROLE somebody")
-    sql.execute("SET LOCAL ROLE somebody")
-    (found,) = check_vectors(databases=["default"])
-    assert found.id == "mastra_memory.W010" and "CREATE EXTENSION" in str(found.hint)
+    sql.execute("CREATE ROLE unprivileged")
+    sql.execute("SET LOCAL ROLE unprivileged")
+    (error,) = check_vectors(databases=["default"])
+    assert error.id == "mastra_memory.W010" and "CREATE EXTENSION" in str(error.hint)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "10", None, True])

@@ -1,4 +1,4 @@
-"""Settings are read live, and agents get what is theirs."""
+"""Settings follow changes at run time, and agents have their own options."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from mastra_memory import conf
 from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured
 
 
-def test_app_settings__override_settings_works_at_once() -> None:
+def test_app_settings__follow_override_settings() -> None:
     for largest in (1, 2):
         with override_settings(MASTRA_MEMORY={"MAX_PER_PAGE": largest}):
             assert conf.app_settings().MAX_PER_PAGE == largest
@@ -17,13 +17,13 @@ def test_app_settings__override_settings_works_at_once() -> None:
         assert conf.app_settings() == conf.AppSettings()
 
 
-def test_agent_options__override_settings_works_at_once() -> None:
+def test_get_agent_options__follow_override_settings() -> None:
     for last in (3, 4):
         with override_settings(MASTRA_MEMORY={"OPTIONS": {"lastMessages": last}}):
-            assert conf.get_agent_options("whoever").last_messages == last
+            assert conf.get_agent_options("unknown").last_messages == last
 
 
-def test_agent_options__an_agent_differs_from_the_defaults(
+def test_get_agent_options__an_agent_overrides_the_defaults(
     memory_settings: Callable[..., None],
 ) -> None:
     memory_settings(
@@ -37,7 +37,7 @@ def test_agent_options__an_agent_differs_from_the_defaults(
     with pytest.raises(MemoryNotConfigured):
         conf.get_agent_options("none")
     with pytest.raises(AgentNotFound):
-        conf.get_agent_options("whoever")
+        conf.get_agent_options("unknown")
 
 
 def test_app_settings__are_read_once_for_each_dict() -> None:

@@ -1,4 +1,4 @@
-"""Options of agents: defaults, merging, and every refusal."""
+"""Options of agents: defaults, merging and validation."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ ON = {"enabled": True}
 FEATURES = ("semanticRecall", "observationalMemory", "generateTitle")
 
 
-def parsed(*layers: dict[str, Any]) -> MemoryOptions:
-    """Options of these layers."""
+def parse(*layers: dict[str, Any]) -> MemoryOptions:
+    """Return the options of these layers."""
     return MemoryOptions.parse(*layers)
 
 
 def test_parse__defaults() -> None:
-    options = parsed()
+    options = parse()
     assert options.last_messages == 10 and not options.last_messages_is_set
     assert options.message_history is None and options.semantic_recall is None
     assert options.observational_memory is None and options.generate_title is None
@@ -33,23 +33,19 @@ def test_parse__defaults() -> None:
     assert options.working_memory.template == DEFAULT_TEMPLATE
 
 
-@pytest.mark.parametrize("given", [True, {}, ON])
-def test_parse__true_and_an_object_turn_a_feature_on_with_its_defaults(given: Any) -> None:
-    options = parsed(
-        {"semanticRecall": given, "observationalMemory": given, "generateTitle": given}
-    )
-    recall, observing = options.semantic_recall, options.observational_memory
-    assert recall is not None and observing is not None and options.generate_title is not None
+@pytest.mark.parametrize("value", [True, {}, ON])
+def test_parse__true_or_an_object_turns_a_feature_on(value: Any) -> None:
+    options = parse({"semanticRecall": value, "observationalMemory": value, "generateTitle": value})
+    recall, observation = options.semantic_recall, options.observational_memory
+    assert recall is not None and observation is not None and options.generate_title is not None
     assert (recall.top_k, recall.before, recall.after, recall.scope) == (4, 1, 1, "resource")
-    assert (observing.scope, observing.message_tokens) == ("thread", 30_000)
+    assert (observation.scope, observation.message_tokens) == ("thread", 30_000)
     assert options.generate_title.min_messages == 1
 
 
-@pytest.mark.parametrize("given", [False, None, {"enabled": False}])
-def test_parse__false_turns_a_feature_off(given: Any) -> None:
-    options = parsed(
-        {"semanticRecall": given, "observationalMemory": given, "generateTitle": given}
-    )
+@pytest.mark.parametrize("value", [False, None, {"enabled": False}])
+def test_parse__false_turns_a_feature_off(value: Any) -> None:
+    options = parse({"semanticRecall": value, "observationalMemory": value, "generateTitle": value})
     assert (options.semantic_recall, options.observational_memory, options.generate_title) == (
         None,
         None,
@@ -57,22 +53,22 @@ def test_parse__false_turns_a_feature_off(given: Any) -> None:
     )
 
 
-def test_parse__names_in_both_spellings_mean_the_same() -> None:
+def test_parse__accepts_names_in_both_spellings() -> None:
     camel = {"lastMessages": 3, "workingMemory": {"agentManaged": False}}
     snake = {"last_messages": 3, "working_memory": {"agent_managed": False}}
-    assert parsed(camel) == parsed(snake)
+    assert parse(camel) == parse(snake)
     assert snake_keys(camel) == snake and camel_keys(snake) == camel
 
 
-def test_keys__schemas_filters_and_texts_keep_theirs() -> None:
+def test_snake_keys__leaves_schemas_and_filters_alone() -> None:
     opaque = {"properties": {"firstName": {"minLength": 1}}}
-    given = {"workingMemory": {"schema": opaque}, "semanticRecall": {"filter": {"aB": 1}}}
-    named = snake_keys(given)
-    assert named["working_memory"]["schema"] == opaque
-    assert named["semantic_recall"]["filter"] == {"aB": 1}
+    value = {"workingMemory": {"schema": opaque}, "semanticRecall": {"filter": {"aB": 1}}}
+    converted = snake_keys(value)
+    assert converted["working_memory"]["schema"] == opaque
+    assert converted["semantic_recall"]["filter"] == {"aB": 1}
 
 
-def test_merge__objects_merge_and_everything_else_replaces() -> None:
+def test_merge_options__merges_objects_and_replaces_the_rest() -> None:
     base = {"a": {"b": 1, "c": [1]}, "schema": {"x": 1}, "d": 1}
     assert merge_options(base, {"a": {"c": [2]}, "schema": {"y": 2}, "d": None}) == {
         "a": {"b": 1, "c": [2]},
@@ -82,42 +78,42 @@ def test_merge__objects_merge_and_everything_else_replaces() -> None:
     assert base["a"] == {"b": 1, "c": [1]}
 
 
-def test_merged__a_call_overrides_its_agent() -> None:
-    agent = parsed({"workingMemory": ON | {"template": "# A"}}, {"lastMessages": 20})
-    called = agent.merged({"workingMemory": {"scope": "thread"}, "lastMessages": False})
-    assert called.working_memory.enabled and called.working_memory.template == "# A"
-    assert called.working_memory.scope == "thread" and called.is_history_disabled
+def test_merged__options_of_a_call_override_the_agent() -> None:
+    agent = parse({"workingMemory": ON | {"template": "# A"}}, {"lastMessages": 20})
+    merged_options = agent.merged({"workingMemory": {"scope": "thread"}, "lastMessages": False})
+    assert merged_options.working_memory.enabled and merged_options.working_memory.template == "# A"
+    assert merged_options.working_memory.scope == "thread" and merged_options.is_history_disabled
     assert agent.last_messages == 20 and agent.merged(None) is agent and agent.merged({}) is agent
 
 
 @pytest.mark.parametrize(
-    "given", [{"lastMessages": 0}, {"lastMessages": False}, {"messageHistory": {"maxTokens": 0}}]
+    "value", [{"lastMessages": 0}, {"lastMessages": False}, {"messageHistory": {"maxTokens": 0}}]
 )
-def test_history_off__nothing_is_wanted(given: dict[str, Any]) -> None:
-    assert parsed(given).is_history_disabled
+def test_is_history_disabled__if_no_message_is_wanted(value: dict[str, Any]) -> None:
+    assert parse(value).is_history_disabled
 
 
-def test_parse__message_history_takes_a_quarter_by_default() -> None:
-    history = parsed({"messageHistory": {"maxTokens": 1000}}).message_history
+def test_parse__message_history_removes_a_quarter_by_default() -> None:
+    history = parse({"messageHistory": {"maxTokens": 1000}}).message_history
     assert history is not None and history.at_max_remove_tokens == 250
 
 
 @pytest.mark.parametrize(
-    ("span", "sizes"), [(3, (3, 3)), (0, (0, 0)), ({"before": 2}, (2, 1)), ({"after": 0}, (1, 0))]
+    ("value", "sizes"), [(3, (3, 3)), (0, (0, 0)), ({"before": 2}, (2, 1)), ({"after": 0}, (1, 0))]
 )
-def test_parse__message_range(span: Any, sizes: tuple[int, int]) -> None:
-    recall = parsed({"semanticRecall": {"messageRange": span}}).semantic_recall
+def test_parse__message_range(value: Any, sizes: tuple[int, int]) -> None:
+    recall = parse({"semanticRecall": {"messageRange": value}}).semantic_recall
     assert recall is not None and (recall.before, recall.after) == sizes
 
 
-@pytest.mark.parametrize(("scope", "meant"), [("thread", "thread"), ("x", "resource")])
-def test_parse__recall_is_by_resource_unless_it_says_thread(scope: str, meant: str) -> None:
-    recall = parsed({"semanticRecall": {"scope": scope}}).semantic_recall
-    assert recall is not None and recall.scope == meant
+@pytest.mark.parametrize(("scope", "expected"), [("thread", "thread"), ("x", "resource")])
+def test_parse__recall_scope_is_resource_unless_thread_is_set(scope: str, expected: str) -> None:
+    recall = parse({"semanticRecall": {"scope": scope}}).semantic_recall
+    assert recall is not None and recall.scope == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "field"),
+    ("value", "field"),
     [
         ({"readOnly": 1}, "read_only"),
         ({"workingMemory": {"agentManaged": 0}}, "working_memory.agent_managed"),
@@ -153,13 +149,13 @@ def test_parse__recall_is_by_resource_unless_it_says_thread(scope: str, meant: s
         ({"processors": []}, "processors"),
     ],
 )
-def test_parse__what_means_nothing_is_refused_and_named(given: dict[str, Any], field: str) -> None:
+def test_parse__refuses_and_names_invalid_options(value: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        parsed(given)
+        parse(value)
     assert [issue.field for issue in refused.value.issues] == [field]
 
 
-def test_parse__all_faults_are_told_at_once() -> None:
+def test_parse__reports_all_errors_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        parsed({"lastMessages": -1, "readOnly": 5})
+        parse({"lastMessages": -1, "readOnly": 5})
     assert [issue.field for issue in refused.value.issues] == ["last_messages", "read_only"]

@@ -1,4 +1,4 @@
-"""Signals to host projects: after commit, with names alone, and hurting nobody."""
+"""Signals to host projects: sent after commit, with ids only."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,35 +13,35 @@ from mastra_memory.memory import Memory
 from tests.support.factories import a_message, make_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
-EVERY = ("messages_saved", "thread_deleted", "thread_cloned", "thread_transferred")
+SIGNAL_NAMES = ("messages_saved", "thread_deleted", "thread_cloned", "thread_transferred")
 
 
 @pytest.fixture
-def heard() -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """What a host project hears, in order."""
-    told: list[tuple[str, dict[str, Any]]] = []
+def received() -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """Return the signals that a host project receives, in order."""
+    received: list[tuple[str, dict[str, Any]]] = []
 
-    def listener(name: str) -> Any:
-        def listen(signal: Signal, sender: Any, **facts: Any) -> None:
-            told.append((name, facts))
+    def make_receiver(name: str) -> Any:
+        def receive(signal: Signal, sender: Any, **arguments: Any) -> None:
+            received.append((name, arguments))
 
-        return listen
+        return receive
 
-    listeners = {name: listener(name) for name in EVERY}
-    for name, listen in listeners.items():
-        getattr(signals, name).connect(listen, weak=False)
-    yield told
-    for name, listen in listeners.items():
-        getattr(signals, name).disconnect(listen)
+    receivers = {name: make_receiver(name) for name in SIGNAL_NAMES}
+    for name, receive in receivers.items():
+        getattr(signals, name).connect(receive, weak=False)
+    yield received
+    for name, receive in receivers.items():
+        getattr(signals, name).disconnect(receive)
 
 
-def test_send__names_what_happened(heard: list[Any]) -> None:
+def test_signals__send_ids_of_what_changed(received: list[Any]) -> None:
     memory, thread = Memory(), make_thread("r")
     memory.save_messages([a_message(thread, "b", at=2), a_message(thread, "a", at=1)])
     clone = memory.copy_thread(thread.id).thread
     memory.transfer_thread(thread.id, "s")
     memory.delete_thread(thread.id)
-    assert heard == [
+    assert received == [
         ("messages_saved", {"thread_ids": [thread.id], "message_ids": ["a", "b"]}),
         ("thread_cloned", {"source_thread_id": thread.id, "thread_id": clone.id}),
         (
@@ -52,35 +52,35 @@ def test_send__names_what_happened(heard: list[Any]) -> None:
     ]
 
 
-def test_send__nothing_happened_nothing_is_told(heard: list[Any]) -> None:
+def test_signals__are_not_sent_without_a_change(received: list[Any]) -> None:
     memory, thread = Memory(), make_thread("r")
     memory.save_messages([])
     memory.save_messages([a_message(thread, role="system")])
-    memory.delete_thread("nobody")
+    memory.delete_thread("missing")
     with pytest.raises(InvalidInput):
         memory.save_messages([a_message(thread), a_message(thread, role="robot")])
-    assert heard == []
+    assert received == []
 
 
-def test_send__only_after_commit(heard: list[Any]) -> None:
+def test_signals__are_sent_only_after_commit(received: list[Any]) -> None:
     thread = make_thread("r")
     with transaction.atomic():
         Memory().save_messages([a_message(thread)])
-        assert heard == []
+        assert received == []
         transaction.set_rollback(True)
-    assert heard == []
+    assert received == []
     with transaction.atomic():
         Memory().save_messages([a_message(thread)])
-    assert len(heard) == 1
+    assert len(received) == 1
 
 
-def test_send__a_receiver_that_fails_hurts_nobody(heard: list[Any]) -> None:
+def test_signals__a_failing_receiver_does_not_stop_others(received: list[Any]) -> None:
     def fail(**_: Any) -> None:
-        raise RuntimeError("a host's fault")
+        raise RuntimeError("an error of the host project")
 
     signals.messages_saved.connect(fail)
     try:
         Memory().save_messages([a_message(make_thread("r"))])
     finally:
         signals.messages_saved.disconnect(fail)
-    assert [name for name, _ in heard] == ["messages_saved"]
+    assert [name for name, _ in received] == ["messages_saved"]

@@ -1,4 +1,4 @@
-"""Cutting texts between characters as readers see them."""
+"""Cutting texts between grapheme clusters."""
 
 import pytest
 import regex
@@ -21,11 +21,11 @@ from mastra_memory.content import truncation
     ],
     ids=["letters", "end", "past the end", "accents", "flags", "CR LF", "Thai vowel"],
 )
-def test_last_boundary__does_not_split_a_cluster(text: str, end: int, boundary: int) -> None:
+def test_find_boundary__does_not_split_a_cluster(text: str, end: int, boundary: int) -> None:
     assert truncation.find_boundary(text, end) == boundary
 
 
-def test_last_boundary__is_the_start_if_one_cluster_is_too_long() -> None:
+def test_find_boundary__is_the_start_if_one_cluster_is_too_long() -> None:
     assert truncation.find_boundary("ab" + "e" + "\u0301" * 50, 20, start=2) == 2
 
 
@@ -34,7 +34,7 @@ CHARACTERS = st.sampled_from("ab \r\n\u0301\u200d\ufe0f\U0001f1eb\U0001f3fd\U000
 
 @given(st.text(CHARACTERS, max_size=30), st.integers(0, 30))
 @example("\u0600a", 1)
-def test_last_boundary__agrees_with_a_scan_of_the_whole_text(text: str, end: int) -> None:
+def test_find_boundary__agrees_with_a_scan_of_the_whole_text(text: str, end: int) -> None:
     boundaries = [0, *(cluster.end() for cluster in regex.finditer(r"\X", text))]
     expected = max(boundary for boundary in boundaries if boundary <= end)
     assert truncation.find_boundary(text, end) == expected

@@ -1,4 +1,4 @@
-"""Limits on lists and texts: what is as long as allowed is stored, more is refused and named."""
+"""Limits on the length of lists and texts, and the errors that name what is too long."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 SettingsChange = Callable[..., None]
 
 
-def test_save__a_batch_has_a_limit(api: Api, memory_settings: SettingsChange) -> None:
+def test_save_messages__limits_the_batch(api: Api, memory_settings: SettingsChange) -> None:
     memory_settings(MAX_MESSAGES_PER_SAVE=3)
     thread = make_thread("r", "t")
     assert api.post("save-messages", {"messages": some_messages(thread, 3)}).status == 200
@@ -32,7 +32,7 @@ def test_save__a_batch_has_a_limit(api: Api, memory_settings: SettingsChange) ->
     assert Message.objects.count() == 3
 
 
-def test_context__new_messages_have_a_limit(api: Api, memory_settings: SettingsChange) -> None:
+def test_context__limits_new_messages(api: Api, memory_settings: SettingsChange) -> None:
     memory_settings(MAX_NEW_MESSAGES=2)
     make_thread("r", "t")
     for count, status in ((2, 200), (3, 400)):
@@ -52,15 +52,15 @@ def test_context__new_messages_have_a_limit(api: Api, memory_settings: SettingsC
     assert not Message.objects.exists()
 
 
-def test_ids__have_a_limit_everywhere(api: Api, memory_settings: SettingsChange) -> None:
+def test_message_ids__are_limited_everywhere(api: Api, memory_settings: SettingsChange) -> None:
     memory_settings(MAX_IDS=2)
     make_thread("r", "t")
     ids = ["a", "b", "c"]
-    for given in (ids, [{"id": one} for one in ids]):
-        assert fields_of(api.post("messages/delete", {"messageIds": given})) == ["messageIds"]
-        assert api.post("messages/delete", {"messageIds": given[:2]}).status == 200
-    chosen = {"options": {"messageFilter": {"messageIds": ids}}}
-    refused = api.post("threads/t/clone", chosen)
+    for message_ids in (ids, [{"id": message_id} for message_id in ids]):
+        assert fields_of(api.post("messages/delete", {"messageIds": message_ids})) == ["messageIds"]
+        assert api.post("messages/delete", {"messageIds": message_ids[:2]}).status == 200
+    body = {"options": {"messageFilter": {"messageIds": ids}}}
+    refused = api.post("threads/t/clone", body)
     assert fields_of(refused) == ["options.messageFilter.messageIds"]
     calls: list[Callable[[], Any]] = [
         lambda: Memory().delete_messages(ids),
@@ -74,14 +74,14 @@ def test_ids__have_a_limit_everywhere(api: Api, memory_settings: SettingsChange)
     assert Thread.objects.count() == 1
 
 
-def test_message__parts_call_ids_and_size_have_limits(
+def test_save_messages__limits_parts_call_ids_and_size(
     api: Api, memory_settings: SettingsChange
 ) -> None:
     memory_settings(MAX_PARTS=3, MAX_MESSAGE_BYTES=5_000)
     thread = make_thread("r", "t")
     text = {"type": "text", "text": "x"}
     call = {"state": "call", "toolCallId": "c" * 1_025, "toolName": "look", "args": {}}
-    wrong: dict[str, Any] = {
+    refused_contents: dict[str, Any] = {
         "content.parts": {"format": 2, "parts": [text] * 4},
         "content.parts.1.toolCallId": {
             "format": 2,
@@ -89,7 +89,7 @@ def test_message__parts_call_ids_and_size_have_limits(
         },
         "content": "☃" * 1_700,
     }
-    for field, content in wrong.items():
+    for field, content in refused_contents.items():
         batch = [a_message(thread), a_message(thread) | {"content": content}]
         refused = api.post("save-messages", {"messages": batch})
         assert fields_of(refused) == [f"messages.1.{field}"], refused.body
@@ -101,7 +101,7 @@ def test_message__parts_call_ids_and_size_have_limits(
     assert api.post("save-messages", {"messages": fits}).status == 200
 
 
-def test_title__has_a_limit_wherever_it_is_set(api: Api, memory_settings: SettingsChange) -> None:
+def test_title__is_limited_wherever_it_is_set(api: Api, memory_settings: SettingsChange) -> None:
     memory_settings(MAX_TITLE_LENGTH=10)
     fits, long = "☃" * 10, "x" * 11
     assert api.post("threads", {"resourceId": "r", "threadId": "t", "title": fits}).status == 200
@@ -116,7 +116,7 @@ def test_title__has_a_limit_wherever_it_is_set(api: Api, memory_settings: Settin
     assert list(Thread.objects.values_list("title", flat=True)) == [fits]
 
 
-def test_working_memory__has_a_limit(api: Api, memory_settings: SettingsChange) -> None:
+def test_working_memory__is_limited(api: Api, memory_settings: SettingsChange) -> None:
     memory_settings(OPTIONS={"workingMemory": {"enabled": True}}, MAX_WORKING_MEMORY_BYTES=10)
     make_thread("r", "t")
     path = "threads/t/working-memory"
@@ -127,7 +127,7 @@ def test_working_memory__has_a_limit(api: Api, memory_settings: SettingsChange) 
     assert [memory.content for memory in WorkingMemory.objects.all()] == ["x" * 10]
 
 
-def test_defaults__take_what_clients_of_mastra_send() -> None:
-    known = conf.app_settings()
-    assert known.MAX_TITLE_LENGTH >= 22_000
-    assert known.MAX_MESSAGES_PER_SAVE >= 1_000 and known.MAX_PARTS >= 100
+def test_app_settings__defaults_accept_what_mastra_clients_send() -> None:
+    defaults = conf.app_settings()
+    assert defaults.MAX_TITLE_LENGTH >= 22_000
+    assert defaults.MAX_MESSAGES_PER_SAVE >= 1_000 and defaults.MAX_PARTS >= 100

@@ -1,4 +1,4 @@
-"""Pieces: every part becomes something to show, whatever it looks like."""
+"""Typed parts of a message: any content can be shown, even malformed content."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from mastra_memory.content.part_types import (
 )
 
 
-def of(*parts: Any, **more: Any) -> list[part_types.Part]:
-    return part_types.read_parts({"format": 2, "parts": list(parts), **more})
+def read_parts(*parts: Any, **fields: Any) -> list[part_types.Part]:
+    return part_types.read_parts({"format": 2, "parts": list(parts), **fields})
 
 
-def test_pieces_of__known_parts() -> None:
+def test_read_parts__known_types() -> None:
     call = {
         "state": "result",
         "toolName": "look",
@@ -27,7 +27,7 @@ def test_pieces_of__known_parts() -> None:
         "result": [2],
         "toolCallId": "c",
     }
-    assert of(
+    assert read_parts(
         {"type": "step-start"},
         {"type": "text", "text": "hello"},
         {"type": "text", "text": "  "},
@@ -56,10 +56,10 @@ def test_pieces_of__known_parts() -> None:
         ({}, "call", ""),
     ],
 )
-def test_pieces_of__failed_and_denied_calls(
+def test_read_parts__failed_and_denied_calls(
     invocation: dict[str, Any], state: str, error: str
 ) -> None:
-    [call] = of({"type": "tool-invocation", "toolInvocation": invocation})
+    [call] = read_parts({"type": "tool-invocation", "toolInvocation": invocation})
     assert isinstance(call, ToolCall)
     assert (call.state, call.error, call.failed) == (state, error, state == "output-error")
 
@@ -67,25 +67,25 @@ def test_pieces_of__failed_and_denied_calls(
 @pytest.mark.parametrize(
     "content", [None, 7, "x", [], {}, {"parts": None}, {"parts": [None, 7, "x", [], {}]}]
 )
-def test_pieces_of__broken_content_never_fails(content: Any) -> None:
-    assert all(isinstance(piece, UnknownPart) for piece in part_types.read_parts(content))
+def test_read_parts__accepts_malformed_content(content: Any) -> None:
+    assert all(isinstance(part, UnknownPart) for part in part_types.read_parts(content))
 
 
 @pytest.mark.parametrize(
-    "kind", ["text", "reasoning", "tool-invocation", "file", "image", "source"]
+    "part_type", ["text", "reasoning", "tool-invocation", "file", "image", "source"]
 )
 @pytest.mark.parametrize("value", [None, 7, [], {}, "x"])
-def test_pieces_of__broken_parts_never_fail(kind: str, value: Any) -> None:
+def test_read_parts__accepts_malformed_parts(part_type: str, value: Any) -> None:
     keys = ("text", "reasoning", "details", "toolInvocation", "data", "image", "source", "url")
-    part_types.read_parts({"parts": [{"type": kind, **dict.fromkeys(keys, value)}]})
+    part_types.read_parts({"parts": [{"type": part_type, **dict.fromkeys(keys, value)}]})
 
 
-def test_pieces_of__the_whole_text_stands_in_for_missing_parts() -> None:
-    assert of(content="all of it") == [TextPart("all of it")]
-    assert of({"type": "text", "text": "part"}, content="all of it") == [TextPart("part")]
+def test_read_parts__uses_the_content_text_without_parts() -> None:
+    assert read_parts(content="all of it") == [TextPart("all of it")]
+    assert read_parts({"type": "text", "text": "part"}, content="all of it") == [TextPart("part")]
 
 
-def test_file_bytes__of_what_the_content_holds() -> None:
+def test_read_file__decodes_embedded_files() -> None:
     content = {
         "parts": [
             {"type": "file", "data": "data:text/plain;charset=utf-8;base64,aGk=", "filename": "a"},
@@ -104,7 +104,7 @@ def test_file_bytes__of_what_the_content_holds() -> None:
     assert file == FilePart(0, "a", "text/plain", "", 3)
 
 
-def test_with_text__keeps_what_is_not_text() -> None:
+def test_replace_text__keeps_other_parts() -> None:
     other = {"type": "file", "data": "x"}
     content = {
         "format": 2,

@@ -13,8 +13,8 @@ CALL = {"state": "call", "toolCallId": "c", "toolName": "weather", "args": {"cit
 STATE = {"type": "data-signal", "data": {"type": "state"}}
 
 
-def invoked(**changes: Any) -> dict[str, Any]:
-    """A tool-invocation part."""
+def tool_part(**changes: Any) -> dict[str, Any]:
+    """Return a tool-invocation part."""
     return {"type": "tool-invocation", "toolInvocation": CALL | changes}
 
 
@@ -35,7 +35,7 @@ def invoked(**changes: Any) -> dict[str, Any]:
         ({"content": text_content("hi"), "metadata": {"k": 1}}, text_content("hi")),
     ],
 )
-def test_normalise__every_form_becomes_format_2(message: Any, content: Any) -> None:
+def test_normalize_content__converts_every_form_to_format_2(message: Any, content: Any) -> None:
     assert normalization.normalize_content(message) == content
 
 
@@ -44,7 +44,7 @@ def test_normalise__every_form_becomes_format_2(message: Any, content: Any) -> N
     [
         (
             {"type": "tool-call", "toolCallId": "c", "toolName": "weather", "args": CALL["args"]},
-            invoked(),
+            tool_part(),
         ),
         (
             {"type": "image", "image": "https://e.org/a.png", "mimeType": "image/png"},
@@ -73,7 +73,7 @@ def test_normalise__every_form_becomes_format_2(message: Any, content: Any) -> N
         ({"type": "x-unknown", "deep": [1]}, {"type": "x-unknown", "deep": [1]}),
     ],
 )
-def test_normalise__parts_of_the_older_list_form(part: Any, stored: Any) -> None:
+def test_normalize_content__parts_of_the_older_list_form(part: Any, stored: Any) -> None:
     assert normalization.normalize_content({"content": [part]})["parts"] == [stored]
 
 
@@ -89,7 +89,7 @@ def test_normalise__parts_of_the_older_list_form(part: Any, stored: Any) -> None
         {"type": "tool-result", "toolCallId": "c", "toolName": "weather", "result": 7},
     ],
 )
-def test_normalise__what_a_provider_wants_back_stays_with_its_part(part: Any, name: str) -> None:
+def test_normalize_content__keeps_provider_metadata_of_parts(part: Any, name: str) -> None:
     about = {"google": {"thoughtSignature": "xyz"}}
     (plain,) = normalization.normalize_content({"content": [part]})["parts"]
     (stored,) = normalization.normalize_content({"content": [part | {name: about}]})["parts"]
@@ -97,21 +97,21 @@ def test_normalise__what_a_provider_wants_back_stays_with_its_part(part: Any, na
 
 
 @pytest.mark.parametrize(
-    ("names", "kind"),
+    ("names", "expected"),
     [
         ({"mimeType": "text/plain"}, "text/plain"),
         ({"mediaType": "text/plain"}, "text/plain"),
         ({"mediaType": "text/html", "mimeType": "text/plain"}, "text/plain"),
     ],
 )
-def test_normalise__the_kind_of_a_file_by_either_name(names: Any, kind: str) -> None:
+def test_normalize_content__reads_both_names_of_the_file_type(names: Any, expected: str) -> None:
     for part in ({"type": "file", "data": "x"}, {"type": "image", "image": "x"}):
         (stored,) = normalization.normalize_content({"content": [part | names]})["parts"]
-        assert stored == {"type": "file", "data": "x", "mimeType": kind}
+        assert stored == {"type": "file", "data": "x", "mimeType": expected}
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("fields", "expected"),
     [
         ({"result": 7}, {"result": 7}),
         ({"result": None}, {"result": None}),
@@ -124,24 +124,22 @@ def test_normalise__the_kind_of_a_file_by_either_name(names: Any, kind: str) -> 
         ({}, {"result": None}),
     ],
 )
-def test_normalise__a_call_and_its_outcome_under_older_and_newer_names(
-    given: Any, told: Any
-) -> None:
-    named = {"toolCallId": "c", "toolName": "weather"}
-    call = {"type": "tool-call", **named, "input": CALL["args"]}
-    result = {"type": "tool-result", **named, **given}
-    ended = normalization.normalize_content({"content": [call, result]})["parts"]
-    assert ended == [invoked(state="result", **told)]
+def test_normalize_content__reads_old_and_new_names_of_results(fields: Any, expected: Any) -> None:
+    call_names = {"toolCallId": "c", "toolName": "weather"}
+    call = {"type": "tool-call", **call_names, "input": CALL["args"]}
+    result = {"type": "tool-result", **call_names, **fields}
+    with_call = normalization.normalize_content({"content": [call, result]})["parts"]
+    assert with_call == [tool_part(state="result", **expected)]
     alone = normalization.normalize_content({"content": [result]})["parts"]
-    assert alone == [invoked(state="result", **told, args={})]
+    assert alone == [tool_part(state="result", **expected, args={})]
 
 
-def test_normalise__a_result_joins_its_call_and_keeps_the_arguments() -> None:
+def test_normalize_content__merges_a_result_into_its_call() -> None:
     call = {"type": "tool-call", "toolCallId": "c", "toolName": "weather", "args": CALL["args"]}
     result = {"type": "tool-result", "toolCallId": "c", "toolName": "weather", "result": 7}
     text = {"type": "text", "text": "between"}
     stored = normalization.normalize_content({"content": [call, text, result]})["parts"]
-    assert stored == [invoked(state="result", result=7), text]
+    assert stored == [tool_part(state="result", result=7), text]
 
 
 @pytest.mark.parametrize(
@@ -160,14 +158,14 @@ def test_normalise__a_result_joins_its_call_and_keeps_the_arguments() -> None:
         ({"parts": ["x"]}, "parts.0"),
     ],
 )
-def test_normalise__other_shapes_are_refused_and_named(message: Any, field: str) -> None:
+def test_normalize_content__refuses_and_names_other_forms(message: Any, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         normalization.normalize_content(message)
     assert [issue.field for issue in refused.value.issues] == [field]
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         ("hi <working_memory>x</working_memory> you", "hi  you"),
         ("<working_memory>\nmany\nlines\n</working_memory>", ""),
@@ -178,24 +176,24 @@ def test_normalise__other_shapes_are_refused_and_named(message: Any, field: str)
         ("</working_memory> odd <working_memory>", "</working_memory> odd <working_memory>"),
     ],
 )
-def test_without_working_memory__takes_tags_out_of_texts(text: str, kept: str) -> None:
-    other = {"type": "x", "text": text}
-    content = {"format": 2, "parts": [{"type": "text", "text": text}, other], "content": text}
+def test_strip_working_memory__removes_tags_from_texts(text: str, expected: str) -> None:
+    other_part = {"type": "x", "text": text}
+    content = {"format": 2, "parts": [{"type": "text", "text": text}, other_part], "content": text}
     stripped = normalization.strip_working_memory(content)
     assert stripped is not None
-    assert stripped["parts"] == [{"type": "text", "text": kept}, other]
-    assert stripped["content"] in (kept, text.strip())
+    assert stripped["parts"] == [{"type": "text", "text": expected}, other_part]
+    assert stripped["content"] in (expected, text.strip())
 
 
 @pytest.mark.parametrize("tool", sorted(normalization.WORKING_MEMORY_TOOLS))
-def test_without_working_memory__takes_calls_of_its_tools_out(tool: str) -> None:
-    content = {"format": 2, "parts": [invoked(toolName=tool)]}
+def test_strip_working_memory__removes_calls_of_its_tools(tool: str) -> None:
+    content = {"format": 2, "parts": [tool_part(toolName=tool)]}
     assert normalization.strip_working_memory(content) is None
-    with_text = {"format": 2, "parts": [invoked(toolName=tool), {"type": "text", "text": "x"}]}
+    with_text = {"format": 2, "parts": [tool_part(toolName=tool), {"type": "text", "text": "x"}]}
     assert normalization.strip_working_memory(with_text) == text_content("x")
 
 
-def test_without_working_memory__other_content_is_the_same_object() -> None:
+def test_strip_working_memory__returns_other_content_itself() -> None:
     content = text_content("nothing to take out", metadata={"k": 1})
     assert normalization.strip_working_memory(content) is content
 
@@ -212,12 +210,12 @@ def test_without_working_memory__other_content_is_the_same_object() -> None:
         ({"parts": []}, ""),
     ],
 )
-def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
+def test_get_text__returns_what_a_person_would_read(content: Any, text: str) -> None:
     assert message_text.get_text(content) == text
 
 
 @pytest.mark.parametrize(
-    ("role", "content", "kind"),
+    ("role", "content", "expected"),
     [
         ("user", text_content("hi"), ""),
         ("user", text_content("<system-reminder>x"), "system-reminder"),
@@ -247,27 +245,27 @@ def test_text_of__what_a_person_would_read(content: Any, text: str) -> None:
         ("user", {"parts": [{"type": "text", "text": 5}]}, ""),
     ],
 )
-def test_signal_type__of_signals_and_reminders(role: str, content: Any, kind: str) -> None:
-    assert signal_types.get_signal_type(role, content) == kind
+def test_get_signal_type__of_signals_and_reminders(role: str, content: Any, expected: str) -> None:
+    assert signal_types.get_signal_type(role, content) == expected
 
 
 @pytest.mark.parametrize("transient", [True, False, "true", 1, None])
-def test_is_transient__only_a_signal_that_says_so(transient: Any) -> None:
+def test_is_transient_signal__only_a_signal_marked_so(transient: Any) -> None:
     content = text_content("x", metadata={"signal": {"transient": transient}})
     assert signal_types.is_transient_signal("signal", content) is (transient is True)
     assert signal_types.is_transient_signal("user", content) is False
 
 
-@pytest.mark.parametrize("odd", [5, None, [], {"a": 1}, True])
-def test_any__odd_values_where_names_are_expected_hurt_nobody(odd: Any) -> None:
-    unreadable = {"type": "tool-invocation", "toolInvocation": odd}
-    calls = [invoked(toolName=odd, toolCallId=odd), invoked(), unreadable]
+@pytest.mark.parametrize("value", [5, None, [], {"a": 1}, True])
+def test_content__accepts_other_values_instead_of_names(value: Any) -> None:
+    unreadable = {"type": "tool-invocation", "toolInvocation": value}
+    calls = [tool_part(toolName=value, toolCallId=value), tool_part(), unreadable]
     content = {"format": 2, "parts": calls}
     assert normalization.strip_working_memory(content) is content
     assert message_text.get_text(content) == ""
     core = [
-        {"type": "tool-call", "toolCallId": odd, "toolName": odd, "args": odd},
-        {"type": "tool-result", "toolCallId": odd, "toolName": odd, "result": odd},
-        {"type": "tool-invocation", "toolInvocation": odd},
+        {"type": "tool-call", "toolCallId": value, "toolName": value, "args": value},
+        {"type": "tool-result", "toolCallId": value, "toolName": value, "result": value},
+        {"type": "tool-invocation", "toolInvocation": value},
     ]
     assert len(normalization.normalize_content({"content": core})["parts"]) == 2

@@ -1,4 +1,4 @@
-"""The token estimate, held against Mastra's."""
+"""The token estimate, compared with Mastra's."""
 
 import random
 import re
@@ -45,21 +45,21 @@ CLIENT = {"mastra": {"tokenEstimate": {"source": "client", "tokens": 42}}}
 PDF = {"type": "file", "mimeType": "application/pdf"}
 
 
-def text(said: str) -> dict[str, Any]:
-    return {"type": "text", "text": said}
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
 
 
 def tool(**state: Any) -> dict[str, Any]:
     return {"type": "tool-invocation", "toolInvocation": {**CALL, **state}}
 
 
-def base64_of(size: int) -> str:
+def make_base64(size: int) -> str:
     return "A" * (size // 3 * 4) + ("A" * (size % 3 + 1) + "=" * (3 - size % 3) if size % 3 else "")
 
 
-@pytest.mark.parametrize(("said", "count"), TEXTS.items())
-def test_text__as_mastra_counts(said: str, count: int) -> None:
-    assert HeuristicCounter().text(said) == count
+@pytest.mark.parametrize(("words", "count"), TEXTS.items())
+def test_count_text__agrees_with_mastra(words: str, count: int) -> None:
+    assert HeuristicCounter().text(words) == count
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ def test_text__as_mastra_counts(said: str, count: int) -> None:
         ("assistant", [{"type": "step-start"}, text("ok")], 14),
         ("user", [IMAGE], 90),
         ("user", [{**IMAGE, "providerMetadata": CLIENT}], 47),
-        ("user", [{**PDF, "data": base64_of(4000)}], 1005),
-        ("user", [{**PDF, "data": "data:application/pdf;base64," + base64_of(4000)}], 1005),
-        ("user", [{**PDF, "data": base64_of(30)}], 505),
+        ("user", [{**PDF, "data": make_base64(4000)}], 1005),
+        ("user", [{**PDF, "data": "data:application/pdf;base64," + make_base64(4000)}], 1005),
+        ("user", [{**PDF, "data": make_base64(30)}], 505),
         ("assistant", [{"type": "data-chart", "data": {"a": "long " * 50}}], 6),
     ],
 )
-def test_message__as_mastra_counts(role: str, parts: list[Any], count: int) -> None:
+def test_count_message__agrees_with_mastra(role: str, parts: list[Any], count: int) -> None:
     assert HeuristicCounter().message(role, {"format": 2, "parts": parts}) == count
 
 
-def test_message__without_parts_the_text_counts() -> None:
+def test_count_message__uses_the_text_without_parts() -> None:
     assert HeuristicCounter().message("user", {"parts": [], "content": "hello world"}) == 7
 
 
-def test_message__a_large_image_counts_by_tiles() -> None:
-    megabyte = base64_of(1024 * 1024 + 2)
+def test_count_message__counts_large_images_by_tiles() -> None:
+    megabyte = make_base64(1024 * 1024 + 2)
     counts = [
         HeuristicCounter().message("user", {"parts": [{"type": "image", "image": megabyte * n}]})
         for n in (1, 2, 5)
@@ -104,16 +104,16 @@ def test_message__a_large_image_counts_by_tiles() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("unit", ["word ", "x", "你好", "a.b "])
-def test_cut__fits_and_says_so(unit: str) -> None:
+def test_truncate_to_tokens__fits_and_marks_the_cut(unit: str) -> None:
     cut = tokens.truncate_to_tokens(unit * 2000, 100)
-    kept = cut.removesuffix("… [truncated]")
-    assert kept != cut and (unit * 2000).startswith(kept)
-    assert 60 <= HeuristicCounter().text(kept) <= 100
+    beginning = cut.removesuffix("… [truncated]")
+    assert beginning != cut and (unit * 2000).startswith(beginning)
+    assert 60 <= HeuristicCounter().text(beginning) <= 100
     assert tokens.truncate_to_tokens("short", 100) == "short"
 
 
 class Letters:
-    """Another way of counting."""
+    """A token counter that counts characters."""
 
     def text(self, text: str) -> int:
         return len(text)
@@ -122,13 +122,13 @@ class Letters:
         return 1000
 
 
-def test_counter__is_the_one_the_setting_names(memory_settings: Callable[..., None]) -> None:
+def test_get_token_counter__uses_the_setting(memory_settings: Callable[..., None]) -> None:
     memory_settings(TOKEN_COUNTER="tests.content.test_tokens.Letters")
     assert tokens.get_token_counter().text("hello") == 5
     assert tokens.get_token_counter().message("user", {}) == 1000
 
 
-def test_text__a_long_one_counts_as_its_pieces_do() -> None:
+def test_count_text__equals_the_sum_of_its_segments() -> None:
     """Long texts are counted in chunks; cuts fall between segments."""
     source = random.Random(1)
     letters = ["a", "bcd", " ", "  ", ".,", "{", "ü", "中", "12.5", "\n", "y" * 100]
@@ -140,7 +140,7 @@ def test_text__a_long_one_counts_as_its_pieces_do() -> None:
 SEPARATORS = r"[ \n]+|[.,{]+"
 
 
-def test_text__many_short_words_need_little_memory() -> None:
+def test_count_text__short_words_need_little_memory() -> None:
     text = "ab cd " * 300_000
     tracemalloc.start()
     try:
@@ -150,7 +150,7 @@ def test_text__many_short_words_need_little_memory() -> None:
         tracemalloc.stop()
 
 
-def test_message__indentation_of_deep_results_is_bounded() -> None:
+def test_count_message__limits_indentation_of_deep_results() -> None:
     value: Any = [1] * 60_000
     for _ in range(240):
         value = [value]

@@ -1,4 +1,4 @@
-"""JSON and text: what is taken, cleaned and refused."""
+"""Reading, cleaning and writing JSON and text."""
 
 import json
 import re
@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mastra_memory
 from mastra_memory.db import json_text
+from mastra_memory.db.json_text import MAX_DEPTH
 from mastra_memory.exceptions import InvalidInput, InvalidJson
 from tests.support.waiting import fail_after
 
-DEEP = json_text.MAX_DEPTH
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda children: st.lists(children) | st.dictionaries(st.text(), children),
@@ -22,7 +23,7 @@ json_values = st.recursive(
 
 
 def nested(levels: int) -> Any:
-    """A list in a list in a list."""
+    """Return lists nested in each other."""
     value: Any = []
     for _ in range(levels - 1):
         value = [value]
@@ -30,7 +31,7 @@ def nested(levels: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "cleaned"),
     [
         ("plain", "plain"),
         ("ü☃😀\n\t", "ü☃😀\n\t"),
@@ -41,11 +42,11 @@ def nested(levels: int) -> Any:
         ("", ""),
     ],
 )
-def test_clean_text__replaces_what_no_database_holds(text: str, kept: str) -> None:
-    assert json_text.clean_text(text) == kept
+def test_clean_text__replaces_what_postgresql_cannot_store(text: str, cleaned: str) -> None:
+    assert json_text.clean_text(text) == cleaned
 
 
-def test_clean__reaches_keys_and_values_at_every_depth() -> None:
+def test_clean_json__cleans_keys_and_values_at_every_depth() -> None:
     value = {"a\x00": [{"b\ud800": "c\x00"}, 1, None, True, 1.5]}
     assert json_text.clean_json(value) == {"a\ufffd": [{"b\ufffd": "c\ufffd"}, 1, None, True, 1.5]}
 
@@ -66,7 +67,7 @@ def test_clean__reaches_keys_and_values_at_every_depth() -> None:
         (b"-9223372036854775808", -(2**63)),
     ],
 )
-def test_loads__what_is_taken(data: bytes, value: Any) -> None:
+def test_loads__returns_cleaned_values(data: bytes, value: Any) -> None:
     assert json_text.loads(data) == value
 
 
@@ -87,14 +88,14 @@ def test_loads__what_is_taken(data: bytes, value: Any) -> None:
         b"[" * 2_000 + b"]" * 2_000,
     ],
 )
-def test_loads__what_is_no_json_is_refused(data: bytes) -> None:
+def test_loads__refuses_text_that_is_not_json(data: bytes) -> None:
     with pytest.raises(InvalidInput):
         json_text.loads(data)
 
 
 @pytest.mark.parametrize("number", [b"1e400", b"-1e400", b"1" + b"0" * 400])
-def test_loads__a_number_without_bounds_is_null_or_refused(number: bytes) -> None:
-    """As in JavaScript, infinity is written as null; it never fails on the way out."""
+def test_loads__a_number_beyond_doubles_is_null_or_refused(number: bytes) -> None:
+    """As in JavaScript, infinity is written as null; writing it never fails."""
     try:
         assert json.loads(json_text.dumps(json_text.loads(number))) is None
     except InvalidInput:
@@ -106,27 +107,29 @@ def test_loads__a_number_without_bounds_is_null_or_refused(number: bytes) -> Non
     [
         {"ü": [1.5, None, True, "☃"]},
         {"big": 2**64 - 1},
-        nested(DEEP),
+        nested(MAX_DEPTH),
         "",
     ],
 )
-def test_dumps__is_read_back_equal(value: Any) -> None:
+def test_dumps__can_be_read_back(value: Any) -> None:
     assert json.loads(json_text.dumps(value)) == value
 
 
-def test_dumps__cleans_what_it_is_given() -> None:
+def test_dumps__cleans_texts_and_numbers() -> None:
     assert json.loads(json_text.dumps({"a\x00": "b\ud800"})) == {"a\ufffd": "b\ufffd"}
     assert json.loads(json_text.dumps([2**70, "\x00"])) == [2.0**70, "\ufffd"]
 
 
-@pytest.mark.parametrize("value", [nested(DEEP + 10), nested(5_000), object(), {1, 2}, b"bytes"])
-def test_dumps__what_json_cannot_say_is_refused(value: Any) -> None:
+@pytest.mark.parametrize(
+    "value", [nested(MAX_DEPTH + 10), nested(5_000), object(), {1, 2}, b"bytes"]
+)
+def test_dumps__refuses_values_that_json_does_not_have(value: Any) -> None:
     with pytest.raises(InvalidInput):
         json_text.dumps(value)
 
 
 @pytest.mark.parametrize("value", [{1: "a"}, {None: 1}, [float("inf")], [float("nan")]])
-def test_dumps__python_values_have_a_json_form_or_are_refused(value: Any) -> None:
+def test_dumps__converts_or_refuses_other_python_values(value: Any) -> None:
     try:
         json.loads(json_text.dumps(value))
     except InvalidInput:
@@ -135,7 +138,7 @@ def test_dumps__python_values_have_a_json_form_or_are_refused(value: Any) -> Non
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 @pytest.mark.parametrize("levels", [255, 950, 1_100, 100_000])
-def test_loads__too_deep_text_is_invalid_input_and_nothing_else(
+def test_loads__refuses_deep_nesting_with_invalid_input(
     opening: str, closing: str, levels: int
 ) -> None:
     for text in (opening * levels, opening * levels + "1" + closing * levels):
@@ -145,11 +148,11 @@ def test_loads__too_deep_text_is_invalid_input_and_nothing_else(
             json_text.loads(text.encode())
 
 
-def test_loads__takes_text_with_lone_surrogates() -> None:
+def test_loads__accepts_text_with_lone_surrogates() -> None:
     assert json_text.loads('{"a": "\ud800"}') == {"a": "\ufffd"}
 
 
-def test_loads__says_where_text_stops_being_json() -> None:
+def test_loads__reports_line_and_column_of_the_error() -> None:
     with pytest.raises(InvalidJson) as caught:
         json_text.loads('{"a":\n 1,}')
     assert (caught.value.line, caught.value.column) == (2, 3)
@@ -178,23 +181,21 @@ def test_loads__limits_the_names_and_values(text: str, values: int) -> None:
 
 @settings(deadline=None, max_examples=300)
 @given(value=json_values, indent=st.sampled_from([None, 1]))
-def test_has_more_values__never_counts_more_than_the_document_holds(
-    value: Any, indent: int | None
-) -> None:
+def test_has_more_values__never_counts_too_many(value: Any, indent: int | None) -> None:
     text = json.dumps(value, indent=indent).encode()
-    assert not json_text.has_more_values(text, size_of(value) + 1)
+    assert not json_text.has_more_values(text, count_values(value) + 1)
 
 
-def size_of(value: Any) -> int:
-    """The names and values in a document, brackets of empty ones counted as a value."""
+def count_values(value: Any) -> int:
+    """Return the number of names and values, with brackets counted as values."""
     if isinstance(value, dict):
-        return 2 + sum(1 + size_of(part) for part in value.values())
+        return 2 + sum(1 + count_values(part) for part in value.values())
     if isinstance(value, list):
-        return 2 + sum(map(size_of, value))
+        return 2 + sum(map(count_values, value))
     return 1
 
 
-def test_has_more_values__strings_without_separators_are_left_to_the_parser() -> None:
+def test_has_more_values__stops_at_strings_without_separators() -> None:
     data = b'"a"' * 3_000_000 + b"," * 2_000
     with fail_after():
         assert not json_text.has_more_values(data, 1_000)
@@ -202,13 +203,14 @@ def test_has_more_values__strings_without_separators_are_left_to_the_parser() ->
         json_text.loads(data)
 
 
-PACKAGE = Path(json_text.__file__).parent
-PARSING = re.compile(r"\bjson\.loads?\(|\borjson\.loads\(|JSONDecoder\b|raw_decode\(|parse_json\(")
+PACKAGE = Path(mastra_memory.__file__).parent
+PARSING = re.compile(r"\bjson\.loads?\(|\borjson\.loads\(|JSONDecoder\b|raw_decode\(")
 
 
-def test_package__parses_json_nowhere_but_in_loads() -> None:
-    """A second place would need limits on depth and its own errors."""
+def test_package__parses_json_only_in_loads() -> None:
+    """Another call of the parser would lack the limits on depth and the errors."""
     folders = (PACKAGE, PACKAGE.parent / "project")
+    assert all(folder.is_dir() for folder in folders)
     files = [file for folder in folders for file in folder.rglob("*.py")]
     parsing = [file.name for file in files if PARSING.search(file.read_text())]
     assert parsing == ["json_text.py"]

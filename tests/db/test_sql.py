@@ -1,4 +1,4 @@
-"""Statements and their parameters."""
+"""Parameters of SQL statements."""
 
 import pytest
 
@@ -10,6 +10,6 @@ from mastra_memory.db import sql
     "texts", [[], [""], ["a", "", "ü", "日本語 🎒", 'say "hi", {x}\\', "NULL", "x" * 70_000]]
 )
 @pytest.mark.parametrize("read", [sql.fetch_all, sql.fetch_all_prepared])
-def test_texts__arrive_as_they_are(texts: list[str], read: object) -> None:
+def test_text_array__texts_arrive_unchanged(texts: list[str], read: object) -> None:
     assert callable(read)
     assert read("SELECT %b::text[]", [sql.TextArray(texts)]) == [(texts,)]

@@ -1,4 +1,4 @@
-"""Limits on the time of statements: they hold for a block and leave the session as it was."""
+"""Time limits of statements: they hold for a block and then restore the session."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,93 +19,93 @@ from tests.support.factories import make_thread
 
 @pytest.fixture
 def session(transactional_db: None) -> Iterator[None]:
-    """A connection outside of any transaction, opened for this test."""
+    """Open a new connection outside of any transaction."""
     connection.close()
     yield
     connection.close()
 
 
-def value() -> str:
-    """Return the session's value."""
+def get_timeout() -> str:
+    """Return the session's `statement_timeout`."""
     found = sql.fetch_one("SELECT current_setting('statement_timeout')")
     assert found is not None
     return str(found[0])
 
 
 def wait(seconds: float) -> None:
-    """Keep the database busy."""
+    """Let the database sleep."""
     sql.fetch_all("SELECT pg_sleep(%s)", [seconds])
 
 
 def test_limit_statements__holds_for_the_block_only(session: None) -> None:
     sql.execute("SET statement_timeout = '7s'")
     with limit_statements(0.05):
-        assert value() == "50ms"
+        assert get_timeout() == "50ms"
         with pytest.raises(OperationalError) as raised:
             wait(5)
         assert is_statement_timeout(raised.value)
         with limit_statements(3):
-            assert value() == "3s"
-        assert value() == "50ms"
-    assert value() == "7s"
+            assert get_timeout() == "3s"
+        assert get_timeout() == "50ms"
+    assert get_timeout() == "7s"
 
 
 @pytest.mark.parametrize("seconds", [0.0, None])
-def test_limit_statements__zero_is_no_limit_and_none_the_sessions(
+def test_limit_statements__zero_is_no_limit_and_none_keeps_it(
     session: None, seconds: float | None
 ) -> None:
     sql.execute("SET statement_timeout = '7s'")
     with limit_statements(seconds):
-        assert value() == ("7s" if seconds is None else "0")
-    assert value() == "7s"
+        assert get_timeout() == ("7s" if seconds is None else "0")
+    assert get_timeout() == "7s"
 
 
-def test_limit_statements__survives_rollback_of_the_hosts_transaction(session: None) -> None:
+def test_limit_statements__survives_rollback_of_an_outer_block(session: None) -> None:
     with pytest.raises(OperationalError), transaction.atomic():
         with limit_statements(0.05):
             wait(5)
-    assert value() == "0"
+    assert get_timeout() == "0"
     with limit_statements(4):
-        assert value() == "4s"
+        assert get_timeout() == "4s"
 
 
-def test_limit_statements__survives_rollback_inside_of_the_block(session: None) -> None:
+def test_limit_statements__survives_rollback_inside_the_block(session: None) -> None:
     with limit_statements(0.05):
         with pytest.raises(OperationalError), transaction.atomic():
             wait(5)
-        assert value() == "50ms"
-    assert value() == "0"
+        assert get_timeout() == "50ms"
+    assert get_timeout() == "0"
 
 
-def test_limit_statements__does_nothing_in_an_aborted_transaction(session: None) -> None:
+def test_limit_statements__ignores_aborted_transactions(session: None) -> None:
     with transaction.atomic():
         with limit_statements(2):
             transaction.set_rollback(True)
             with limit_statements(1):
                 pass
-    assert value() == "0"
+    assert get_timeout() == "0"
 
 
 def test_limit_statements__after_the_connection_was_lost(session: None) -> None:
     with limit_statements(2):
         connection.close()
-        assert value() == "0"
-    assert value() == "0"
+        assert get_timeout() == "0"
+    assert get_timeout() == "0"
     with limit_statements(2):
-        assert value() == "2s"
+        assert get_timeout() == "2s"
 
 
-def test_limit_statements__costs_nothing_where_the_session_has_it(
+def test_limit_statements__sends_nothing_if_the_session_has_it(
     session: None, statements: Callable[..., Any]
 ) -> None:
     sql.execute("SET statement_timeout = '5s'")
     with limit_statements(5):
         pass
     with statements(limits=True) as sent, limit_statements(5):
-        value()
+        get_timeout()
     assert len(sent) == 1
     with statements(limits=True) as sent, limit_statements(6):
-        value()
+        get_timeout()
     assert len(sent) == 3
 
 
@@ -114,13 +114,13 @@ def test_limit_statements__leaves_pooled_sessions_alone(
 ) -> None:
     monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", True)
     with limit_statements(2):
-        assert value() == "0"
+        assert get_timeout() == "0"
 
 
 class Sleep:
-    """A hook of the host's that is slow in the database."""
+    """A function of the host project that is slow in the database."""
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         wait(5)
 
 
@@ -128,7 +128,7 @@ sleep = Sleep()
 
 
 def slow_threads(request: Any, threads: Any) -> Any:
-    """Threads that take 5 seconds to read."""
+    """Return threads that take 5 seconds to read."""
     return threads.extra(where=["pg_sleep(5) IS NOT NULL"])
 
 
@@ -157,7 +157,7 @@ def test_admin__shows_a_page(session: None, memory_settings: Callable[..., None]
     assert response.status_code == 503
     assert "took too long" in response.content.decode()
     assert "Content-Security-Policy" in response.headers
-    assert value() == "0"
+    assert get_timeout() == "0"
 
 
 def test_tasks__have_a_limit(
@@ -167,13 +167,13 @@ def test_tasks__have_a_limit(
     monkeypatch.setattr("mastra_memory.review.exports.run_export", lambda job_id: wait(5))
     with pytest.raises(OperationalError):
         tasks.make_export(1)
-    assert value() == "0"
-    assert Memory().get_thread_by_id("nobody") is None
+    assert get_timeout() == "0"
+    assert Memory().get_thread_by_id("missing") is None
 
 
-@pytest.mark.parametrize("wrong", [-1, "5", True, float("nan"), 10**9])
-def test_checks__name_a_wrong_limit(memory_settings: Callable[..., None], wrong: object) -> None:
-    memory_settings(STATEMENT_TIMEOUT_API=wrong)
+@pytest.mark.parametrize("limit", [-1, "5", True, float("nan"), 10**9])
+def test_checks__name_a_wrong_limit(memory_settings: Callable[..., None], limit: object) -> None:
+    memory_settings(STATEMENT_TIMEOUT_API=limit)
     (found,) = checks.check_limits()
     assert found.id == "mastra_memory.E012" and "STATEMENT_TIMEOUT_API" in found.msg
     memory_settings(STATEMENT_TIMEOUT_API=None)

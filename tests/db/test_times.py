@@ -1,4 +1,4 @@
-"""Points in time."""
+"""Parsing and formatting times."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -24,7 +24,7 @@ FIRST = datetime(2024, 1, 1, 0, 0, 1, 123000, UTC)
         datetime(2024, 1, 1, 2, 0, 1, 123000, timezone(timedelta(hours=2))),
     ],
 )
-def test_parse__every_form_of_one_moment(value: Any) -> None:
+def test_parse_time__accepts_every_form_of_a_time(value: Any) -> None:
     assert times.parse_time(value) == FIRST
     assert times.format_time(times.parse_time(value)) == "2024-01-01T00:00:01.123Z"
 
@@ -59,15 +59,15 @@ def test_parse__every_form_of_one_moment(value: Any) -> None:
         -62135596800001,
     ],
 )
-def test_parse__everything_else_is_a_value_error(value: Any) -> None:
+def test_parse_time__refuses_everything_else(value: Any) -> None:
     with pytest.raises(ValueError):
         times.parse_time(value)
 
 
 @pytest.mark.parametrize("value", ["0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"])
-def test_to_wire__the_ends_of_time_are_read_back(value: str) -> None:
+def test_format_time__the_first_and_last_times_are_read_back(value: str) -> None:
     assert times.format_time(times.parse_time(value)) == value
 
 
-def test_now__is_in_whole_milliseconds() -> None:
+def test_now__has_whole_milliseconds() -> None:
     assert times.now().microsecond % 1000 == 0

@@ -1,4 +1,4 @@
-"""The migration that needs an extension."""
+"""The migration that creates the extension `vector`."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -15,58 +15,58 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def elsewhere() -> Iterator[BaseDatabaseWrapper]:
-    """A connection to an empty database of this server."""
+def empty_database() -> Iterator[BaseDatabaseWrapper]:
+    """Return a connection to an empty database of this server."""
     name = unique("empty").replace("-", "_")
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")
-    there = connection.copy(alias="elsewhere")
-    there.settings_dict = {**connection.settings_dict, "NAME": name}
+    database = connection.copy(alias="elsewhere")
+    database.settings_dict = {**connection.settings_dict, "NAME": name}
     try:
-        yield there
+        yield database
     finally:
-        there.close()
+        database.close()
         with connection.cursor() as cursor:
             cursor.execute(f"DROP DATABASE {name}")
-            cursor.execute("DROP ROLE IF EXISTS nobody_special")
+            cursor.execute("DROP ROLE IF EXISTS unprivileged")
 
 
-def create(there: BaseDatabaseWrapper) -> None:
-    """What the migration does."""
-    _extension.create_extension(None, SimpleNamespace(connection=there))
+def create(database: BaseDatabaseWrapper) -> None:
+    """Run the function of the migration."""
+    _extension.create_extension(None, SimpleNamespace(connection=database))
 
 
-def has_vector(there: BaseDatabaseWrapper) -> bool:
-    """Whether the extension is there."""
-    with there.cursor() as cursor:
+def has_vector(database: BaseDatabaseWrapper) -> bool:
+    """Return whether the extension exists."""
+    with database.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_extension WHERE extname = 'vector'")
         return bool(cursor.fetchone()[0])
 
 
-def test_create_extension__makes_it_once(elsewhere: BaseDatabaseWrapper) -> None:
-    create(elsewhere)
-    create(elsewhere)
-    assert has_vector(elsewhere)
+def test_create_extension__can_run_twice(empty_database: BaseDatabaseWrapper) -> None:
+    create(empty_database)
+    create(empty_database)
+    assert has_vector(empty_database)
 
 
-def test_create_extension__without_the_right_it_says_what_to_do(
-    elsewhere: BaseDatabaseWrapper,
+def test_create_extension__without_permission_says_what_to_do(
+    empty_database: BaseDatabaseWrapper,
 ) -> None:
-    with elsewhere.cursor() as cursor:
-        cursor.execute("CREATE ROLE nobody_special")
-        cursor.execute("SET ROLE nobody_special")
+    with empty_database.cursor() as cursor:
+        cursor.execute("CREATE ROLE unprivileged")
+        cursor.execute("SET ROLE unprivileged")
     with pytest.raises(ImproperlyConfigured) as refused:
-        create(elsewhere)
-    said = str(refused.value)
-    assert "permission denied" in said
-    assert "CREATE EXTENSION vector;" in said and "superuser" in said
+        create(empty_database)
+    text = str(refused.value)
+    assert "permission denied" in text
+    assert "CREATE EXTENSION vector;" in text and "superuser" in text
 
 
-def test_create_extension__what_is_there_already_needs_no_right(
-    elsewhere: BaseDatabaseWrapper,
+def test_create_extension__needs_no_permission_if_it_exists(
+    empty_database: BaseDatabaseWrapper,
 ) -> None:
-    create(elsewhere)
-    with elsewhere.cursor() as cursor:
-        cursor.execute("CREATE ROLE nobody_special")
-        cursor.execute("SET ROLE nobody_special")
-    create(elsewhere)
+    create(empty_database)
+    with empty_database.cursor() as cursor:
+        cursor.execute("CREATE ROLE unprivileged")
+        cursor.execute("SET ROLE unprivileged")
+    create(empty_database)

@@ -1,4 +1,4 @@
-"""What the database refuses by itself, whoever writes to it."""
+"""Constraints of the database: what it refuses from any client."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ RECORD = """INSERT INTO mastra_memory_observationalrecord
     observation_token_count, total_tokens_observed, pending_message_tokens, observed_timezone,
     last_buffered_at_tokens, buffered_reflection, config) VALUES """
 REST = "'initial', '', 0, 0, 0, '', 0, '', '{}'"
-LONG = "i" * 1025
-GOOD = [
+LONG_ID = "i" * 1025
+VALID = [
     THREAD + "('x', 'r', '', '', NULL)",
     THREAD + "('x', 'r', '', '', '{}')",
     MESSAGE + "('x', 't', 'r', 'user', 'v2', '', '{}', '')",
@@ -31,23 +31,23 @@ GOOD = [
     RECORD + f"('x', 'thread', 't', 'r', 7, {REST})",
     RECORD + f"('x', 'resource', NULL, 'r', 7, {REST})",
 ]
-REFUSED = {
+INVALID = {
     "thread: empty id": THREAD + "('', 'r', '', '', NULL)",
     "thread: empty resource": THREAD + "('x', '', '', '', NULL)",
-    "thread: long id": THREAD + f"('{LONG}', 'r', '', '', NULL)",
-    "thread: long resource": THREAD + f"('x', '{LONG}', '', '', NULL)",
+    "thread: long id": THREAD + f"('{LONG_ID}', 'r', '', '', NULL)",
+    "thread: long resource": THREAD + f"('x', '{LONG_ID}', '', '', NULL)",
     "thread: id taken": THREAD + "('t', 's', '', '', NULL)",
     "thread: no resource": THREAD + "('x', NULL, '', '', NULL)",
     "thread: metadata a list": THREAD + "('x', 'r', '', '', '[]')",
     "thread: metadata null": THREAD + "('x', 'r', '', '', 'null')",
     "message: empty id": MESSAGE + "('', 't', 'r', 'user', 'v2', '', '{}', '')",
-    "message: long id": MESSAGE + f"('{LONG}', 't', 'r', 'user', 'v2', '', '{{}}', '')",
+    "message: long id": MESSAGE + f"('{LONG_ID}', 't', 'r', 'user', 'v2', '', '{{}}', '')",
     "message: id taken": MESSAGE + "('m', 't', 'r', 'user', 'v2', '', '{}', '')",
     "message: system": MESSAGE + "('x', 't', 'r', 'system', 'v2', '', '{}', '')",
     "message: unknown role": MESSAGE + "('x', 't', 'r', 'robot', 'v2', '', '{}', '')",
     "message: content a list": MESSAGE + "('x', 't', 'r', 'user', 'v2', '', '[]', '')",
     "message: content a text": MESSAGE + "('x', 't', 'r', 'user', 'v2', '', '\"x\"', '')",
-    "message: no thread": MESSAGE + "('x', 'nobody', 'r', 'user', 'v2', '', '{}', '')",
+    "message: no thread": MESSAGE + "('x', 'missing', 'r', 'user', 'v2', '', '{}', '')",
     "message: another owner": MESSAGE + "('x', 't', 's', 'user', 'v2', '', '{}', '')",
     "message: moved away": "UPDATE mastra_memory_message SET resource_id = 's' WHERE id = 'm'",
     "message: one place": """UPDATE mastra_memory_message SET sequence =
@@ -79,13 +79,13 @@ REFUSED = {
         FROM mastra_memory_observationchunk""",
     "chunk: of nothing": """INSERT INTO mastra_memory_observationchunk (id, record_id, position,
         cycle_id, observations, token_count, message_ids, message_tokens, last_observed_at, hints)
-        VALUES ('x', 'nobody', 0, '', '', 0, '[]', 0, now(), '{}')""",
+        VALUES ('x', 'missing', 0, '', '', 0, '[]', 0, now(), '{}')""",
 }
 
 
 @pytest.fixture
 def rows(db: None) -> None:
-    """A thread `t` with one of everything, and a resource with one of everything."""
+    """Create a thread `t` and a resource `r` with one row of each kind."""
     thread = make_thread("r", "t")
     make_thread("r", "t2", metadata={"workingMemory": "x"})
     save([a_message(thread, "m", at=1), a_message(thread, "m2", at=2)])
@@ -93,45 +93,45 @@ def rows(db: None) -> None:
     sql.execute(MEMORY + "('resource', NULL, 'r', '', 1)")
 
 
-@pytest.mark.parametrize("statement", GOOD)
-def test_constraints__let_good_rows_in(rows: None, statement: str) -> None:
+@pytest.mark.parametrize("statement", VALID)
+def test_constraints__accept_valid_rows(rows: None, statement: str) -> None:
     assert sql.execute(statement) == 1
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_constraints__refuse(rows: None, name: str) -> None:
+@pytest.mark.parametrize("name", INVALID)
+def test_constraints__refuse_invalid_rows(rows: None, name: str) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
-        sql.execute(REFUSED[name])
+        sql.execute(INVALID[name])
 
 
-def test_foreign_keys__what_hangs_on_a_thread_goes_with_it(rows: None) -> None:
+def test_foreign_keys__deleting_a_thread_deletes_its_rows(rows: None) -> None:
     sql.execute("DELETE FROM mastra_memory_thread")
     counts = {model: model.objects.count() for model in (Message, WorkingMemory)}
     assert counts == {Message: 0, WorkingMemory: 1}
     assert [record.scope for record in ObservationalRecord.objects.all()] == ["resource"]
 
 
-def test_foreign_keys__what_hangs_on_a_thread_follows_its_owner(rows: None) -> None:
+def test_foreign_keys__rows_follow_a_thread_to_its_new_owner(rows: None) -> None:
     sql.execute("UPDATE mastra_memory_thread SET resource_id = 's'")
     for model in (Thread, Message):
         assert set(model.objects.values_list("resource_id", flat=True)) == {"s"}
-    followers: list[Any] = [WorkingMemory, ObservationalRecord]
-    for model in followers:
+    models: list[Any] = [WorkingMemory, ObservationalRecord]
+    for model in models:
         assert set(model.objects.values_list("scope", "resource_id")) == {
             ("thread", "s"),
             ("resource", "r"),
         }
 
 
-def test_times__are_kept_in_milliseconds(rows: None) -> None:
+def test_times__are_rounded_to_milliseconds(rows: None) -> None:
     for table in ("thread", "message", "workingmemory", "observationalrecord"):
         sql.execute(f"UPDATE mastra_memory_{table} SET created_at = '2024-01-01 00:00:00.1239'")
-        found = sql.fetch_all(f"SELECT created_at FROM mastra_memory_{table}")
-        assert {moment.microsecond for (moment,) in found} == {124000}
+        times = sql.fetch_all(f"SELECT created_at FROM mastra_memory_{table}")
+        assert {moment.microsecond for (moment,) in times} == {124000}
 
 
 def test_ids__are_compared_byte_by_byte(rows: None) -> None:
     for name in ("ä", "a", "Z", "A", "ᾳ"):
         make_thread("ids", name)
-    names = Thread.objects.filter(resource_id="ids").order_by("id").values_list("id", flat=True)
-    assert list(names) == ["A", "Z", "a", "ä", "ᾳ"]
+    ids = Thread.objects.filter(resource_id="ids").order_by("id").values_list("id", flat=True)
+    assert list(ids) == ["A", "Z", "a", "ä", "ᾳ"]

@@ -1,4 +1,4 @@
-"""Copying threads, and finding what was copied from what."""
+"""Cloning threads, and finding the source and the clones of a thread."""
 
 from typing import Any
 
@@ -31,32 +31,32 @@ BY_RESOURCE = WorkingMemoryOptions(enabled=True)
 
 @pytest.fixture
 def source(db: None) -> StoredThread:
-    """A thread of five messages."""
+    """Return a thread of five messages."""
     thread = make_thread("r", "source", title="Trip")
     save(some_messages(thread, 5))
     return thread
 
 
-def rows_of(thread_id: str) -> list[dict[str, Any]]:
-    """What a clone keeps of its messages, in order."""
-    kept = ("role", "type", "signal", "content", "text", "search", "created_at", "edited_at")
-    found = Message.objects.filter(thread_id=thread_id).order_by("created_at", "sequence")
-    return list(found.values(*kept))
+def list_rows(thread_id: str) -> list[dict[str, Any]]:
+    """Return the columns that a clone has in common with its source, in order."""
+    columns = ("role", "type", "signal", "content", "text", "search", "created_at", "edited_at")
+    rows = Message.objects.filter(thread_id=thread_id).order_by("created_at", "sequence")
+    return list(rows.values(*columns))
 
 
-def test_clone_thread__copies_every_column_and_gives_new_ids(source: StoredThread) -> None:
-    odd = text_content("<system-reminder>x", metadata={"systemReminder": {}})
-    save([a_message(source, "odd", at=2, type="text", role="user", content=odd)])
+def test_clone_thread__copies_every_column_but_the_ids(source: StoredThread) -> None:
+    reminder = text_content("<system-reminder>x", metadata={"systemReminder": {}})
+    save([a_message(source, "reminder", at=2, type="text", role="user", content=reminder)])
     messages.update_messages([{"id": "m1", "content": text_content("edited")}])
     result = cloning.clone_thread(source.id)
-    assert rows_of(result.thread.id) == rows_of(source.id)
-    fresh = set(result.message_id_map.values())
-    assert len(fresh) == 6 and fresh.isdisjoint(result.message_id_map)
+    assert list_rows(result.thread.id) == list_rows(source.id)
+    new_ids = set(result.message_id_map.values())
+    assert len(new_ids) == 6 and new_ids.isdisjoint(result.message_id_map)
     owners = Message.objects.filter(thread_id=result.thread.id).values_list("resource_id")
     assert set(owners) == {("r",)}
 
 
-def test_clone_thread__answers_what_a_list_of_the_clone_shows(source: StoredThread) -> None:
+def test_clone_thread__returns_the_stored_messages(source: StoredThread) -> None:
     result = cloning.clone_thread(source.id)
     listed = messages.get_messages(result.message_id_map.values())
     shown = [(m.id, m.thread_id, m.content, m.role, m.created) for m in result.messages]
@@ -64,13 +64,13 @@ def test_clone_thread__answers_what_a_list_of_the_clone_shows(source: StoredThre
     assert list(result.message_id_map) == [f"m{n}" for n in range(5)]
 
 
-def test_clone_thread__equal_times_keep_their_order_and_the_limit_the_last() -> None:
+def test_clone_thread__keeps_the_order_of_equal_times() -> None:
     thread = make_thread()
     save([a_message(thread, f"m{n}", at=0, text=f"{n}") for n in range(6)])
     twice = cloning.clone_thread(cloning.clone_thread(thread.id).thread.id)
-    assert [row["text"] for row in rows_of(twice.thread.id)] == list("012345")
+    assert [row["text"] for row in list_rows(twice.thread.id)] == list("012345")
     limited = cloning.clone_thread(thread.id, selection=MessageSelection(limit=2))
-    assert [row["text"] for row in rows_of(limited.thread.id)] == ["4", "5"]
+    assert [row["text"] for row in list_rows(limited.thread.id)] == ["4", "5"]
 
 
 @pytest.mark.parametrize(
@@ -82,38 +82,40 @@ def test_clone_thread__equal_times_keep_their_order_and_the_limit_the_last() -> 
         (MessageSelection(limit=2**62), "01234"),
         (MessageSelection(start=moment(1), end=moment(3)), "123"),
         (MessageSelection(end=moment(2), limit=2), "12"),
-        (MessageSelection(message_ids=["m4", "m0", "nobody", "foreign"]), "04"),
+        (MessageSelection(message_ids=["m4", "m0", "missing", "foreign"]), "04"),
         (MessageSelection(start=moment(99)), ""),
     ],
 )
-def test_clone_thread__selection(source: StoredThread, selection: Any, kept: str) -> None:
+def test_clone_thread__copies_only_the_selection(
+    source: StoredThread, selection: Any, kept: str
+) -> None:
     save([a_message(make_thread(), "foreign")])
     result = cloning.clone_thread(source.id, selection=selection)
     assert "".join(name[1:] for name in result.message_id_map) == kept
-    assert len(rows_of(result.thread.id)) == len(kept) == len(result.messages)
+    assert len(list_rows(result.thread.id)) == len(kept) == len(result.messages)
     last = cloning.get_clone_metadata(result.thread)
     assert last is not None and last.get("lastMessageId") == (f"m{kept[-1]}" if kept else None)
 
 
-def test_clone_thread__metadata_is_inherited_but_for_what_is_the_sources_own() -> None:
+def test_clone_thread__inherits_metadata_except_the_sources_own() -> None:
     cursor = {"om": {"lastObservedMessageCursor": {"id": "m1", "at": 1}, "hint": 2}}
     metadata = {"k": 1, "own": 1, "mastra": cursor, "memoryTokenLimiter": {}, "titlePinned": True}
     source = make_thread("r", metadata={**metadata, "clone": {"sourceThreadId": "older"}})
     save(some_messages(source, 3))
     result = cloning.clone_thread(source.id, metadata={"own": 2})
-    made = result.thread.metadata
-    assert made is not None and made.pop("clone")["sourceThreadId"] == source.id
+    cloned = result.thread.metadata
+    assert cloned is not None and cloned.pop("clone")["sourceThreadId"] == source.id
     mapped = {"lastObservedMessageCursor": {"id": result.message_id_map["m1"], "at": 1}, "hint": 2}
-    assert made == {"k": 1, "own": 2, "mastra": {"om": mapped}, "titlePinned": True}
+    assert cloned == {"k": 1, "own": 2, "mastra": {"om": mapped}, "titlePinned": True}
     partly = cloning.clone_thread(source.id, selection=MessageSelection(limit=1)).thread.metadata
     assert partly is not None and partly["mastra"] == {"om": {"hint": 2}}
 
 
-@pytest.mark.parametrize("odd", [5, [], {"om": 5}, {"om": {"lastObservedMessageCursor": [1]}}])
-def test_clone_thread__odd_metadata_is_copied_as_it_is(odd: Any) -> None:
-    source = make_thread("r", metadata={"mastra": odd})
-    made = cloning.clone_thread(source.id).thread.metadata
-    assert made is not None and made["mastra"] == odd
+@pytest.mark.parametrize("value", [5, [], {"om": 5}, {"om": {"lastObservedMessageCursor": [1]}}])
+def test_clone_thread__copies_malformed_metadata_unchanged(value: Any) -> None:
+    source = make_thread("r", metadata={"mastra": value})
+    cloned = cloning.clone_thread(source.id).thread.metadata
+    assert cloned is not None and cloned["mastra"] == value
 
 
 def test_clone_thread__errors_leave_nothing_behind(source: StoredThread) -> None:
@@ -122,15 +124,15 @@ def test_clone_thread__errors_leave_nothing_behind(source: StoredThread) -> None
         ({"clone_id": "i" * 1025}, InvalidInput),
         ({"resource_id": "r" * 1025}, InvalidInput),
     ]
-    for choices, error in attempts:
+    for arguments, error in attempts:
         with pytest.raises(error):
-            cloning.clone_thread(source.id, **choices)
+            cloning.clone_thread(source.id, **arguments)
     with pytest.raises(ThreadNotFound):
-        cloning.clone_thread("nobody")
+        cloning.clone_thread("missing")
     assert Thread.objects.count() == 1 and Message.objects.count() == 5
 
 
-def test_clone_thread__of_several_with_one_id_only_one_succeeds(transactional_db: None) -> None:
+def test_clone_thread__only_one_of_parallel_clones_gets_an_id(transactional_db: None) -> None:
     source = make_thread()
     save(some_messages(source, 5))
 
@@ -147,7 +149,7 @@ def test_clone_thread__of_several_with_one_id_only_one_succeeds(transactional_db
     assert Message.objects.count() == 5 * 11
 
 
-def test_clone_thread__saves_meanwhile_are_wholly_in_or_out(transactional_db: None) -> None:
+def test_clone_thread__copies_parallel_saves_whole_or_not_at_all(transactional_db: None) -> None:
     source = make_thread()
     fill(source, 500)
 
@@ -157,7 +159,7 @@ def test_clone_thread__saves_meanwhile_are_wholly_in_or_out(transactional_db: No
         return cloning.clone_thread(source.id)
 
     result = concurrently(act, [0, 1, 2, 3])[0]
-    assert len(result.messages) == len(result.message_id_map) == len(rows_of(result.thread.id))
+    assert len(result.messages) == len(result.message_id_map) == len(list_rows(result.thread.id))
     assert len(result.messages) % 5 == 0
 
 
@@ -168,7 +170,7 @@ def test_clone_thread__into_another_resource(source: StoredThread) -> None:
     assert Message.objects.filter(resource_id="s").count() == 5
 
 
-def test_clone_thread__working_memory_of_the_thread_is_copied(source: StoredThread) -> None:
+def test_clone_thread__copies_working_memory_of_the_thread(source: StoredThread) -> None:
     working_memory.save_for_thread(source.id, "r", "x", source="python")
     result = cloning.clone_thread(source.id, memory=BY_THREAD)
     assert working_memory.find_for_thread(result.thread.id) == "x"
@@ -178,15 +180,17 @@ def test_clone_thread__working_memory_of_the_thread_is_copied(source: StoredThre
     assert working_memory.find_for_thread(source.id) == "x"
 
 
-@pytest.mark.parametrize("off", [None, WorkingMemoryOptions(), BY_RESOURCE])
-def test_clone_thread__working_memory_of_the_thread_stays_where_it_is_off(
-    source: StoredThread, off: WorkingMemoryOptions | None
+@pytest.mark.parametrize("memory", [None, WorkingMemoryOptions(), BY_RESOURCE])
+def test_clone_thread__without_the_option_leaves_working_memory(
+    source: StoredThread, memory: WorkingMemoryOptions | None
 ) -> None:
     working_memory.save_for_thread(source.id, "r", "x", source="python")
-    assert "workingMemory" not in str(cloning.clone_thread(source.id, memory=off).thread.metadata)
+    assert "workingMemory" not in str(
+        cloning.clone_thread(source.id, memory=memory).thread.metadata
+    )
 
 
-def test_clone_thread__working_memory_of_the_resource_follows_to_another(
+def test_clone_thread__copies_working_memory_to_a_new_resource(
     source: StoredThread,
 ) -> None:
     working_memory.save_for_resource("r", "mine", source="python")
@@ -199,7 +203,7 @@ def test_clone_thread__working_memory_of_the_resource_follows_to_another(
     assert WorkingMemoryRevision.objects.get(content="mine", source="clone").version == 2
 
 
-def test_clone_thread__without_working_memory_the_others_is_left_alone(
+def test_clone_thread__keeps_other_memory_if_the_source_has_none(
     source: StoredThread,
 ) -> None:
     working_memory.save_for_resource("s", "theirs", source="python")
@@ -207,7 +211,7 @@ def test_clone_thread__without_working_memory_the_others_is_left_alone(
     assert working_memory.find_for_resource("s") == "theirs"
 
 
-def test_clone_thread__costs_the_same_statements_whatever_the_size(
+def test_clone_thread__needs_the_same_statements_for_any_size(
     statements: Statements,
 ) -> None:
     counts = set()
@@ -226,38 +230,38 @@ def test_clone_thread__costs_the_same_statements_whatever_the_size(
     assert len(counts) == 1 and max(counts) <= 13
 
 
-def test_lineage__of_clones(source: StoredThread) -> None:
+def test_list_clone_history__lists_sources_and_clones(source: StoredThread) -> None:
     child = cloning.clone_thread(source.id).thread
     grandchild = cloning.clone_thread(child.id).thread
-    abroad = cloning.clone_thread(source.id, resource_id="s").thread
+    elsewhere = cloning.clone_thread(source.id, resource_id="s").thread
     assert [thread.id for thread in cloning.list_clones(source.id)] == [child.id]
-    assert [t.id for t in cloning.list_clones(source.id, resource_id="s")] == [abroad.id]
-    assert cloning.list_clones("nobody") == []
+    assert [t.id for t in cloning.list_clones(source.id, resource_id="s")] == [elsewhere.id]
+    assert cloning.list_clones("missing") == []
     history = [thread.id for thread in cloning.list_clone_history(grandchild.id)]
     assert history == [source.id, child.id, grandchild.id]
-    found = cloning.find_source(child.id)
-    assert found is not None and found.id == source.id
-    assert cloning.find_source(source.id) is None and cloning.find_source("nobody") is None
+    parent = cloning.find_source(child.id)
+    assert parent is not None and parent.id == source.id
+    assert cloning.find_source(source.id) is None and cloning.find_source("missing") is None
 
 
-def test_lineage__outlives_the_source(source: StoredThread) -> None:
+def test_list_clone_history__survives_deletion_of_the_source(source: StoredThread) -> None:
     child = cloning.clone_thread(source.id).thread
     threads.delete_thread(source.id)
     assert cloning.find_source(child.id) is None
     assert [thread.id for thread in cloning.list_clone_history(child.id)] == [child.id]
     assert [t.id for t in cloning.list_clones(source.id, resource_id="r")] == [child.id]
-    assert cloning.list_clone_history("nobody") == []
+    assert cloning.list_clone_history("missing") == []
 
 
-def test_lineage__a_circle_ends() -> None:
+def test_list_clone_history__ends_at_a_cycle() -> None:
     for name, parent in (("a", "b"), ("b", "a")):
         make_thread("r", name, metadata={"clone": {"sourceThreadId": parent}})
     assert [thread.id for thread in cloning.list_clone_history("a")] == ["b", "a"]
 
 
-@pytest.mark.parametrize("odd", [5, {}, {"sourceThreadId": 5}, {"sourceThreadId": None}, "x"])
-def test_lineage__metadata_that_names_no_source_is_no_clone(odd: Any) -> None:
-    thread = make_thread("r", metadata={"clone": odd})
+@pytest.mark.parametrize("value", [5, {}, {"sourceThreadId": 5}, {"sourceThreadId": None}, "x"])
+def test_get_clone_metadata__is_none_without_a_source_id(value: Any) -> None:
+    thread = make_thread("r", metadata={"clone": value})
     assert cloning.get_clone_metadata(thread) is None
     assert cloning.find_source(thread.id) is None
-    assert [found.id for found in cloning.list_clone_history(thread.id)] == [thread.id]
+    assert [row.id for row in cloning.list_clone_history(thread.id)] == [thread.id]

@@ -1,4 +1,4 @@
-"""Threads: the plain verbs."""
+"""Creating, reading, changing and deleting threads."""
 
 from typing import Any
 
@@ -12,29 +12,29 @@ from tests.support.concurrency import concurrently
 from tests.support.factories import a_message, make_thread, moment, save
 
 pytestmark = pytest.mark.django_db
-ODD = "t\x00\ud800"
-PLAIN = "t\ufffd\ufffd"
+DIRTY = "t\x00\ud800"
+CLEAN = "t\ufffd\ufffd"
 
 
-def test_create_thread__gives_an_id_and_equal_times() -> None:
-    made = threads.create_thread("r")
-    assert len(made.id) == 36 and made.created == made.updated
-    assert (made.title, made.metadata) == ("", None)
+def test_create_thread__assigns_an_id_and_equal_times() -> None:
+    thread = threads.create_thread("r")
+    assert len(thread.id) == 36 and thread.created == thread.updated
+    assert (thread.title, thread.metadata) == ("", None)
 
 
-@pytest.mark.parametrize("bad", ["", "r" * 1025, 5, None])
-def test_create_thread__refuses_an_id_that_cannot_be(bad: Any) -> None:
+@pytest.mark.parametrize("resource_id", ["", "r" * 1025, 5, None])
+def test_create_thread__refuses_an_invalid_resource_id(resource_id: Any) -> None:
     with pytest.raises(InvalidInput):
-        threads.create_thread(bad)
+        threads.create_thread(resource_id)
 
 
 def test_create_thread__the_longest_ids_fit_every_index() -> None:
-    made = threads.create_thread("☃" * 341, thread_id="t" * 1024)
-    save([a_message(made, "m" * 1024)])
-    assert threads.get_thread(made.id) is not None
+    thread = threads.create_thread("☃" * 341, thread_id="t" * 1024)
+    save([a_message(thread, "m" * 1024)])
+    assert threads.get_thread(thread.id) is not None
 
 
-def test_create_thread__those_of_one_id_at_once_get_the_same_thread(
+def test_create_thread__parallel_calls_return_the_same_thread(
     transactional_db: None,
 ) -> None:
     for name in ("t0", "t1", "t2", "t3", "t4"):
@@ -45,7 +45,7 @@ def test_create_thread__those_of_one_id_at_once_get_the_same_thread(
         assert set(concurrently(create, list("abcd"))) == {Thread.objects.get(pk=name).title}
 
 
-def test_create_thread__of_two_resources_at_once_one_is_refused(transactional_db: None) -> None:
+def test_create_thread__refuses_one_of_two_parallel_resources(transactional_db: None) -> None:
     def create(resource_id: str) -> str:
         try:
             return threads.create_thread(resource_id, thread_id="t").resource_id
@@ -56,7 +56,7 @@ def test_create_thread__of_two_resources_at_once_one_is_refused(transactional_db
     assert sorted(outcomes) == sorted([Thread.objects.get().resource_id, "refused"])
 
 
-def test_save_thread__replaces_title_and_metadata_and_keeps_the_first_time() -> None:
+def test_save_thread__replaces_all_but_the_creation_time() -> None:
     first = threads.save_thread("t", "r", title="Old", metadata={"a": 1})
     again = threads.save_thread("t", "r", title="New", metadata={"b": 2})
     assert (again.title, again.metadata) == ("New", {"b": 2})
@@ -72,8 +72,8 @@ def test_get_thread__checks_the_owner() -> None:
     with pytest.raises(AccessDenied):
         threads.get_thread(thread.id, resource_id="s")
     with pytest.raises(ThreadNotFound):
-        threads.get_thread("nobody")
-    assert threads.find_thread("nobody") is None
+        threads.get_thread("missing")
+    assert threads.find_thread("missing") is None
 
 
 def test_update_thread__merges_keys_at_the_top() -> None:
@@ -83,7 +83,7 @@ def test_update_thread__merges_keys_at_the_top() -> None:
     assert threads.update_thread(make_thread("r").id, metadata={"k": 1}).metadata == {"k": 1}
 
 
-def test_update_thread__replacing_keeps_the_reserved_keys_unless_named() -> None:
+def test_update_thread__replacing_keeps_reserved_keys() -> None:
     reserved = {"clone": {"sourceThreadId": "x"}, "mastra": {"om": {}}, "titlePinned": True}
     thread = make_thread("r", metadata={**reserved, "gone": 1})
     replaced = threads.update_thread(thread.id, metadata={"new": 2}, merge=False)
@@ -92,7 +92,7 @@ def test_update_thread__replacing_keeps_the_reserved_keys_unless_named() -> None
     assert named.metadata == {**reserved, "titlePinned": False}
 
 
-def test_update_thread__replacing_keeps_working_memory_unless_named() -> None:
+def test_update_thread__replacing_keeps_working_memory() -> None:
     thread = make_thread("r", metadata={"workingMemory": "# this", "k": 1})
     assert threads.update_thread(thread.id, metadata={}, merge=False).metadata == {
         "workingMemory": "# this"
@@ -106,7 +106,7 @@ def test_update_thread__replacing_keeps_working_memory_unless_named() -> None:
 
 @pytest.mark.parametrize("merge", [False, True])
 @pytest.mark.parametrize("new", ["# new", "", None])
-def test_update_thread__working_memory_that_is_no_text_goes_when_it_is_named(
+def test_update_thread__replaces_working_memory_that_is_not_text(
     merge: bool, new: str | None
 ) -> None:
     thread = make_thread("r", metadata={"workingMemory": {"a": 2}, "titlePinned": True})
@@ -129,11 +129,11 @@ def test_update_thread__every_change_moves_the_time_forward() -> None:
 
 def test_update_thread__an_unknown_thread_is_an_error() -> None:
     with pytest.raises(ThreadNotFound):
-        threads.update_thread("nobody", title="x")
+        threads.update_thread("missing", title="x")
 
 
 @pytest.mark.parametrize(("title", "source"), [("Mine", "manual"), ("", "")])
-def test_title_source__a_title_given_is_a_persons(title: str, source: str) -> None:
+def test_update_thread__a_title_from_the_caller_is_manual(title: str, source: str) -> None:
     thread = make_thread("r", title=title)
     assert Thread.objects.get(pk=thread.id).title_source == source
     threads.update_thread(thread.id, title="New")
@@ -144,12 +144,12 @@ def test_title_source__a_title_given_is_a_persons(title: str, source: str) -> No
 
 def test_transfer_thread__needs_a_thread_and_a_resource() -> None:
     with pytest.raises(ThreadNotFound):
-        threads.transfer_thread("nobody", "s")
+        threads.transfer_thread("missing", "s")
     with pytest.raises(InvalidInput):
         threads.transfer_thread(make_thread("r").id, "")
 
 
-def test_transfer_thread__takes_the_threads_working_memory_along() -> None:
+def test_transfer_thread__moves_working_memory_of_the_thread() -> None:
     thread = make_thread("r", metadata={"workingMemory": "# this"})
     working_memory.save_for_resource("r", "stays", source="python")
     moved = threads.transfer_thread(thread.id, "s")
@@ -159,7 +159,7 @@ def test_transfer_thread__takes_the_threads_working_memory_along() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 60])
-def test_delete_thread__costs_one_statement_whatever_the_size(
+def test_delete_thread__needs_one_statement_for_any_size(
     count: int, statements: Statements
 ) -> None:
     thread = make_thread("r")
@@ -170,7 +170,7 @@ def test_delete_thread__costs_one_statement_whatever_the_size(
     assert threads.delete_thread(thread.id) is False
 
 
-def test_list_threads__one_statement_and_everything(statements: Statements) -> None:
+def test_list_threads__lists_everything_in_one_statement(statements: Statements) -> None:
     for n in range(3):
         make_thread("r", f"t{n}")
     Thread.objects.filter(pk="t1").update(created_at=moment())
@@ -182,7 +182,7 @@ def test_list_threads__one_statement_and_everything(statements: Statements) -> N
 
 
 @pytest.mark.parametrize(
-    "choices",
+    "arguments",
     [
         {"page": -1},
         {"page": 1.5},
@@ -194,29 +194,33 @@ def test_list_threads__one_statement_and_everything(statements: Statements) -> N
         {"metadata": {"a.b": 1}},
     ],
 )
-def test_list_threads__refuses_what_cannot_be(choices: Any) -> None:
+def test_list_threads__refuses_invalid_arguments(arguments: Any) -> None:
     with pytest.raises(InvalidInput):
-        threads.list_threads(**choices)
+        threads.list_threads(**arguments)
 
 
 @pytest.mark.parametrize(
-    "odd", ["", "asc; DELETE FROM mastra_memory_thread", "id", None, 5, ["ASC"]]
+    "value", ["", "asc; DELETE FROM mastra_memory_thread", "id", None, 5, ["ASC"]]
 )
-def test_list_threads__an_order_that_is_none_is_the_default(odd: Any) -> None:
+def test_list_threads__an_unknown_order_is_the_default(value: Any) -> None:
     for number in range(3):
         make_thread("r", str(number))
     newest_first = ["2", "1", "0"]
-    for choice in ({"order_by": odd}, {"direction": odd}, {"order_by": odd, "direction": odd}):
-        assert [thread.id for thread in threads.list_threads(**choice).threads] == newest_first
+    for order in (
+        {"order_by": value},
+        {"direction": value},
+        {"order_by": value, "direction": value},
+    ):
+        assert [thread.id for thread in threads.list_threads(**order).threads] == newest_first
     listed = threads.list_threads(order_by="updated_at", direction="ASC").threads
     assert [thread.id for thread in listed] == newest_first[::-1]
 
 
-def test_any__ids_with_odd_characters_mean_the_cleaned_one() -> None:
-    made = threads.create_thread("r", thread_id=ODD, title=ODD, metadata={ODD: ODD})
-    assert (made.id, made.title, made.metadata) == (PLAIN, PLAIN, {PLAIN: PLAIN})
-    assert threads.get_thread(ODD).id == PLAIN
-    assert threads.update_thread(ODD, title="x").id == PLAIN
-    assert threads.transfer_thread(ODD, ODD).resource_id == PLAIN
-    assert threads.list_threads(resource_id=ODD).total == 1
-    assert threads.delete_thread(ODD)
+def test_threads__ids_are_cleaned_before_use() -> None:
+    thread = threads.create_thread("r", thread_id=DIRTY, title=DIRTY, metadata={DIRTY: DIRTY})
+    assert (thread.id, thread.title, thread.metadata) == (CLEAN, CLEAN, {CLEAN: CLEAN})
+    assert threads.get_thread(DIRTY).id == CLEAN
+    assert threads.update_thread(DIRTY, title="x").id == CLEAN
+    assert threads.transfer_thread(DIRTY, DIRTY).resource_id == CLEAN
+    assert threads.list_threads(resource_id=DIRTY).total == 1
+    assert threads.delete_thread(DIRTY)

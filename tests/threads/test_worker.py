@@ -11,7 +11,7 @@ import pytest
 from tests.project.commands import ROOT, environment, manage
 from tests.support.openai_server import openai_server
 
-SAY = """
+SAVE_TURNS = """
 import sys, time
 from mastra_memory.memory import Memory
 memory = Memory()
@@ -26,7 +26,7 @@ print(memory.get_thread("t").title)
 
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """A worker of the service; its environment, and a model that counts its calls."""
+    """Run a worker of the service with a fake provider; return its environment variables."""
     with openai_server("Trip to Rome") as server:
         variables = {
             "MASTRA_MEMORY_MODEL": "openai/gpt-5-mini",
@@ -46,11 +46,11 @@ def worker(tmp_path: Path) -> Iterator[dict[str, str]]:
             yield variables
             process.send_signal(signal.SIGTERM)
             process.wait(30)
-        assert len(server.requests) == 1, "one call for the thread, not one a turn"
+        assert len(server.requests) == 1, "a thread needs one call, not one for each turn"
 
 
 @pytest.mark.slow
-def test_titles__by_a_worker(tmp_path: Path, worker: dict[str, str]) -> None:
-    said = manage(tmp_path, "shell", "-v", "0", "-c", SAY, **worker)
-    assert said.returncode == 0, said.stderr
-    assert said.stdout.strip() == "Trip to Rome"
+def test_titles__are_generated_by_a_worker(tmp_path: Path, worker: dict[str, str]) -> None:
+    completed = manage(tmp_path, "shell", "-v", "0", "-c", SAVE_TURNS, **worker)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.strip() == "Trip to Rome"
