@@ -18,7 +18,6 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import orjson
-from django.conf import settings
 from granian.rsgi import (  # type: ignore[attr-defined]  # documented, but not in its types
     HTTPProtocol,
     ProtocolClosed,
@@ -26,6 +25,7 @@ from granian.rsgi import (  # type: ignore[attr-defined]  # documented, but not 
     Scope,
 )
 
+from mastra_memory import conf
 from project.health import HEALTHZ_BODY
 from project.wsgi import application as django_application
 
@@ -222,7 +222,7 @@ async def read_body(scope: Scope, protocol: HTTPProtocol) -> IO[bytes]:
 
 def get_max_body_bytes(scope: Scope) -> int:
     """Return how many bytes the body of this request may have."""
-    largest: int = settings.MASTRA_MEMORY["MAX_BODY_BYTES"]
+    largest = conf.app_settings().MAX_BODY_BYTES
     if "authorization" in scope.headers or "cookie" in scope.headers:
         return largest
     return min(largest, MAX_ANONYMOUS_BODY_BYTES)
