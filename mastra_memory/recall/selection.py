@@ -131,17 +131,19 @@ def recall(
         if per_page is None and options.message_history is not None:
             history_page = _read_history_by_tokens(options, thread_id, resource_id)
         else:
-            if per_page is None:
-                per_page = _get_history_size(options)
+            size = _get_history_size(options) if per_page is None else per_page
             history_page = _read_history(
                 thread_id,
                 resource_id=resource_id,
                 page=page,
-                per_page=per_page,
+                per_page=size,
                 direction=direction,
                 message_filter=message_filter,
                 include_total=include_total,
             )
+            if per_page is None and history_page.per_page == size:
+                # Return the number in the options, as Mastra does, and not the lower limit.
+                history_page = replace(history_page, per_page=options.last_messages)
     except ThreadNotFound:
         if not matches.spans_threads(options):
             raise
