@@ -1,5 +1,6 @@
 """Store, read and delete messages."""
 
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -60,6 +61,11 @@ def save_messages(
     except DatabaseError as error:
         if not is_incomplete_batch(error):
             raise
+        # The error and psycopg's frames refer to each other, which would keep the batch in memory
+        # until the next full garbage collection.
+        traceback.clear_frames(error.__traceback__)
+        if error.__cause__ is not None:
+            traceback.clear_frames(error.__cause__.__traceback__)
         raise _explain_incomplete_batch(messages) from None
     by_id = {message.id: message for message in messages}
     stored = [
