@@ -17,10 +17,10 @@ from mastra_memory.api import database_errors
 from mastra_memory.db.statement_timeout import is_statement_timeout
 from mastra_memory.exceptions import MAX_ISSUES, Issue
 
-# No Retry-After: the same request would take as long again.
-TOO_SLOW = (
-    "The database took too long to answer this request and stopped. Ask for less: a smaller page, "
-    "a narrower filter or a shorter query."
+# Sent without Retry-After, since the same request would take as long again.
+STATEMENT_TIMEOUT_MESSAGE = (
+    "The database took too long, and the request was cancelled. Request less data: use a smaller "
+    "page, a narrower filter or a shorter query."
 )
 
 NO_STORE = {"Cache-Control": "no-store"}
@@ -67,7 +67,7 @@ def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response |
         return _framework_response(error)
     if is_statement_timeout(error):
         set_rollback()
-        return Response({"error": TOO_SLOW}, status=503)
+        return Response({"error": STATEMENT_TIMEOUT_MESSAGE}, status=503)
     if isinstance(error, OperationalError | InterfaceError | ours.ConcurrentUpdate):
         set_rollback()
         text, seconds = database_errors.describe_database_error(error)

@@ -10,17 +10,17 @@ from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 
 from mastra_memory.api.errors import flatten_errors
-from mastra_memory.api.serializers.base import invalid_parameter
+from mastra_memory.api.serializers.base import build_parameter_error
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Thread
 from mastra_memory.search import tsvector
 
 
-class UtcDateTimeField(IsoDateTimeField):
-    """A form field for a time in ISO 8601 format, converted to UTC.
+class UtcDateTimeFormField(IsoDateTimeField):
+    """A form field for a time in ISO 8601 format.
 
-    PostgreSQL does not accept time zones with offsets of 16 hours and more.
+    The time is converted to UTC, since PostgreSQL does not accept offsets of 16 hours or more.
     """
 
     def clean(self, value: Any) -> datetime | None:
@@ -35,7 +35,7 @@ class UtcDateTimeField(IsoDateTimeField):
 class UtcDateTimeFilter(filters.IsoDateTimeFilter):
     """Filter by a time in any time zone."""
 
-    field_class = UtcDateTimeField
+    field_class = UtcDateTimeFormField
 
 
 class ThreadFilter(filters.FilterSet):
@@ -49,7 +49,7 @@ class ThreadFilter(filters.FilterSet):
     text = filters.CharFilter(method="filter_by_words", label="Words of a message.")
 
     class Meta:
-        """Only the declared filters."""
+        """Use only the declared filters."""
 
         model = Thread
         fields: ClassVar[list[str]] = []
@@ -78,7 +78,7 @@ class MemoryFilterBackend(filters.DjangoFilterBackend):
             return queryset
         for name in sorted(used):
             if len(query.getlist(name)) > 1:
-                raise invalid_parameter(name, "expected one value, received several")
+                raise build_parameter_error(name, "expected one value, received several")
         filterset = filterset_class(query, queryset, request=request)
         if not filterset.is_valid():
             raise InvalidInput("Invalid query parameters", list(flatten_errors(filterset.errors)))

@@ -6,16 +6,16 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
 
 from mastra_memory import conf
-from mastra_memory.api.serializers.answers import ErrorSerializer
 from mastra_memory.api.serializers.json_schemas import SENT_AS_JSON
+from mastra_memory.api.serializers.response_bodies import ErrorSerializer
 
 
 def describe_responses(success: Any, *statuses: int) -> dict[int, Any]:
-    """Return the responses of a route for `extend_schema`.
+    """Return the argument `responses` of `extend_schema` for a route.
 
     Args:
-        success: The serializer of the answer with status 200.
-        *statuses: Errors that this route returns besides 400, 401 and 403.
+        success: The serializer of the response with status 200.
+        *statuses: Error statuses of this route besides 400, 401 and 403.
     """
     return {200: success} | dict.fromkeys((400, 401, 403, *statuses), ErrorSerializer)
 
@@ -46,7 +46,7 @@ class MemoryAutoSchema(AutoSchema):
     """Describe query parameters more precisely than drf-spectacular does.
 
     A value that is sent as JSON is described by `content` instead of `schema`. Every other
-    optional parameter has `allowEmptyValue`, since an empty value counts as absent.
+    optional parameter has `allowEmptyValue`, since an empty value is treated as missing.
     """
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:

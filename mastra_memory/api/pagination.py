@@ -1,4 +1,4 @@
-"""Pagination of the lists of the memory API, in the form of Mastra's answers."""
+"""Pagination of the lists of the memory API, in the format of Mastra's responses."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -19,14 +19,14 @@ ReadPage = Callable[..., Any]
 class PageNumberPagination(BasePagination):
     """Pages counted from 0, with `total` and `hasMore`.
 
-    `Memory` reads a page and the total in one statement. Therefore the source of a page is not a
-    queryset but a method of `Memory` with all other arguments bound.
+    `Memory` reads a page and the total in one statement. Therefore `paginate_queryset` takes not a
+    queryset but a method of `Memory` with all arguments except `page` and `per_page` bound.
     """
 
     page_size: ClassVar[int] = 100
     """Items of a page, unless `perPage` is given."""
     results_field: ClassVar[str] = "results"
-    """The key of the items in the answer."""
+    """The key of the items in the response."""
 
     def paginate_queryset(  # type: ignore[override]
         self, queryset: ReadPage, request: Request, view: Any = None
@@ -42,7 +42,7 @@ class PageNumberPagination(BasePagination):
         return items
 
     def get_paginated_data(self, data: Any) -> dict[str, Any]:
-        """Return the answer with the serialized items."""
+        """Return the response body with the serialized items."""
         return {
             self.results_field: data,
             "total": self.page.total,
@@ -97,13 +97,13 @@ class RevisionPagination(PageNumberPagination):
 
 
 class MessagePagination(PageNumberPagination):
-    """Pages of messages, with the tokens that were spent on semantic recall."""
+    """Pages of messages, with the tokens used for semantic recall."""
 
     page_size = 40
     results_field = "messages"
 
     def get_paginated_data(self, data: Any) -> dict[str, Any]:
-        """Return the answer with `uiMessages`, which Mastra's clients expect, and `usage`."""
+        """Return the body with `usage`, and with `uiMessages`, which Mastra's clients expect."""
         answer = super().get_paginated_data(data)
         answer["uiMessages"] = None
         if usage := _USAGE.to_representation(self.page.usage_tokens):

@@ -1,4 +1,4 @@
-"""Reading request bodies: limits, chunked bodies and content types."""
+"""Read and parse request bodies: size limits, chunked bodies and content types."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from mastra_memory.db import json_text
 from mastra_memory.exceptions import BodyTooLarge, InvalidInput, Issue
 
 MAX_DISCARDED_BYTES = 256 * 1024 * 1024
-"""The part of a body that is too large which is read before the answer is sent."""
+"""The maximum number of bytes that are read from a rejected body before the response is sent."""
 
 
 class JsonParser(BaseParser):
@@ -51,9 +51,9 @@ def _parse_json(data: bytes) -> Any:
 
 
 def discard_body(stream: Any) -> None:
-    """Read the rest of a body.
+    """Read the rest of a body and ignore it.
 
-    Many clients do not read the answer before they have sent the whole body.
+    Many clients do not read the response before they have sent the whole body.
     """
     remaining = MAX_DISCARDED_BYTES
     while remaining > 0 and (data := stream.read(64 * 1024)):
@@ -64,7 +64,7 @@ def parse_chunked_body(request: Request) -> Any:
     """Return the parsed body of a request that was sent in chunks.
 
     REST framework treats a request without `Content-Length` as one without a body, and Django
-    limits the stream of such a request to 0 bytes. Therefore the body is read from the server.
+    limits the stream of such a request to 0 bytes. Therefore `wsgi.input` is read directly.
 
     Raises:
         BodyTooLarge: The body exceeds one of the limits.
@@ -75,7 +75,7 @@ def parse_chunked_body(request: Request) -> Any:
 
 
 class ContentNegotiation(BaseContentNegotiation):
-    """Answer programs with JSON and browsers with the browsable API; accept JSON bodies only."""
+    """Return the browsable API to browsers and JSON to other clients. Accept only JSON bodies."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         """Return the parser of JSON.

@@ -19,7 +19,7 @@ class HasResource(BasePermission):
 class IsUnscoped(BasePermission):
     """Allow only callers that are not limited to one resource."""
 
-    message = "This needs a caller who is not bound to one resource"
+    message = "Only callers with access to all resources may do this"
 
     def has_permission(self, request: Request, view: Any) -> bool:
         """Return True for unscoped callers."""

@@ -10,7 +10,7 @@ from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 
 MAX_INDENTED_BYTES = 200_000
-"""Answers up to this size are indented for the browsable API; indentation can multiply it."""
+"""Larger responses are not indented in the browsable API: indentation can multiply their size."""
 
 
 class JsonRenderer(BaseRenderer):
@@ -29,8 +29,8 @@ class JsonRenderer(BaseRenderer):
         body = orjson.dumps(data)
         indent = renderer_context and renderer_context.get("indent")
         if indent and len(body) <= MAX_INDENTED_BYTES:
-            # A value may be nested as deeply as can be stored. Inside the answer it is deeper
-            # than the parser allows; then the text stays on one line.
+            # A stored value may have the maximum depth. Inside the response it then exceeds the
+            # limit of the parser, and the text is not indented.
             with suppress(InvalidInput, orjson.JSONEncodeError):
                 return orjson.dumps(json_text.loads(body), option=orjson.OPT_INDENT_2)
         return body

@@ -76,7 +76,7 @@ def filter_threads(threads: QuerySet[Thread], filters: ThreadFilters) -> QuerySe
     if filters.working_memory is not None:
         threads = _filter_by_condition(threads, filters.working_memory, _has_working_memory())
     if filters.min_messages or filters.max_messages is not None:
-        threads = _filter_by_length(threads, filters.min_messages or 0, filters.max_messages)
+        threads = _filter_by_message_count(threads, filters.min_messages or 0, filters.max_messages)
     return threads
 
 
@@ -140,7 +140,7 @@ def _has_working_memory() -> Q:
     return Q(pk__in=Subquery(thread_ids)) | Q(resource_id__in=Subquery(resource_ids))
 
 
-def _filter_by_length(
+def _filter_by_message_count(
     threads: QuerySet[Thread], minimum: int, maximum: int | None
 ) -> QuerySet[Thread]:
     newest = threads.order_by("-updated_at", "-pk").values("pk")[:MAX_THREADS_COUNTED]

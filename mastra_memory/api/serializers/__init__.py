@@ -1,1 +1,1 @@
-"""Serializers of the memory API: request bodies, query strings and answers."""
+"""Serializers of the memory API: request bodies, query strings and response bodies."""

@@ -38,6 +38,6 @@ def _get_serializer(serializer_class: type[RequestSerializer]) -> RequestSeriali
     return serializer_class(error_messages={"null": "No data provided"})
 
 
-def invalid_parameter(name: str, message: str) -> InvalidInput:
+def build_parameter_error(name: str, message: str) -> InvalidInput:
     """Return the error of one query parameter."""
     return InvalidInput(f"Invalid query parameters: {name}: {message}", [Issue(name, message)])

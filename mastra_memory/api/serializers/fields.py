@@ -1,8 +1,8 @@
 """Serializer fields for the JSON of Mastra's clients.
 
-Fields do not coerce: numbers are not accepted as strings, and null only where it is allowed. REST
-framework's own fields convert in both directions, which would hide errors of a client and cost
-time for every value of a long list.
+Fields do not convert types: a number is not accepted as a string, and null only if the field allows
+it. REST framework's own fields convert values in both directions. That would hide errors of clients
+and slow down long lists.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from mastra_memory.db.sql import MAX_PAGE
 
 
 class Field(serializers.Field[Any, Any, Any, Any]):
-    """A field whose value needs no conversion in an answer."""
+    """A field whose value needs no conversion in a response."""
 
     converts: ClassVar[bool] = False
     """True if `to_representation` changes the value."""
@@ -48,7 +48,7 @@ class TextField(Field):
         return data
 
 
-@extend_schema_field(json_schemas.FILLED_TEXT)
+@extend_schema_field(json_schemas.NON_EMPTY_TEXT)
 class NonEmptyTextField(TextField):
     """Text that may not be empty."""
 
@@ -58,7 +58,7 @@ class NonEmptyTextField(TextField):
 
 @extend_schema_field(OpenApiTypes.STR)
 class OptionalTextField(Field):
-    """Text of an answer; empty text counts as no value."""
+    """Text of a response. Empty text is treated as None."""
 
     converts = True
 
@@ -95,7 +95,7 @@ class IntegerField(Field):
         return int(data)
 
 
-@extend_schema_field(json_schemas.POSITIVE_SIZE)
+@extend_schema_field(json_schemas.POSITIVE_INTEGER)
 class VersionField(IntegerField):
     """The number of a revision; the first is 1."""
 
@@ -115,15 +115,15 @@ class FlagField(Field):
 
 @extend_schema_field(OpenApiTypes.NUMBER)
 class NumberField(Field):
-    """A number of an answer."""
+    """A number of a response."""
 
 
 @extend_schema_field(json_schemas.list_of(json_schemas.TEXT))
 class IdListField(Field):
-    """A list of ids of an answer."""
+    """A list of ids of a response."""
 
 
-@extend_schema_field(json_schemas.INSTANT_OR_MILLISECONDS)
+@extend_schema_field(json_schemas.DATE_TIME_OR_MILLISECONDS)
 class DateTimeField(Field):
     """A time of a request: ISO 8601 text or epoch milliseconds."""
 
@@ -137,14 +137,14 @@ class DateTimeField(Field):
             self.fail("invalid")
 
 
-@extend_schema_field(json_schemas.INSTANT)
+@extend_schema_field(json_schemas.DATE_TIME)
 class DateTimeTextField(Field):
-    """A time of an answer that was read from the database as text, `2024-01-01T00:00:00.000Z`."""
+    """A time of a response that the database returned as text, `2024-01-01T00:00:00.000Z`."""
 
 
-@extend_schema_field(json_schemas.INSTANT)
+@extend_schema_field(json_schemas.DATE_TIME)
 class UtcDateTimeField(Field):
-    """A time of an answer that is a `datetime` in UTC."""
+    """A time of a response that is a `datetime` in UTC."""
 
     converts = True
 
@@ -154,7 +154,7 @@ class UtcDateTimeField(Field):
 
 
 class ChoiceField(serializers.ChoiceField):
-    """One of several words. Values of answers are not checked again."""
+    """One of several words. Values of responses are not validated."""
 
     converts = False
 
@@ -176,7 +176,7 @@ class TitleField(Field):
 
 
 class ListField(Field):
-    """A list whose items are checked where they are used.
+    """A list whose items are validated later, by `Memory` or by a subclass.
 
     Args:
         limit: The name of the setting with the largest number of items.
@@ -236,12 +236,12 @@ class MemoryConfigField(JsonObjectField):
 
 @extend_schema_field(json_schemas.WRITING_CONFIG)
 class WritingConfigField(JsonObjectField):
-    """Options that override those of the agent. Working memory cannot be switched off."""
+    """Options that override those of the agent. They cannot disable working memory."""
 
 
-@extend_schema_field(json_schemas.FILLED_TEXT)
+@extend_schema_field(json_schemas.NON_EMPTY_TEXT)
 class OwnerIdField(TextField):
-    """The resource that will own a thread; ignored for scoped callers, who use their own."""
+    """The resource of a new thread. Ignored for scoped callers, who always use their own."""
 
 
 @extend_schema_field(json_schemas.MESSAGE_IDS)
@@ -279,7 +279,7 @@ class TextMapField(Field):
     }
 )
 class UsageField(Field):
-    """Tokens that were spent on embedding; left out if none were."""
+    """Tokens used for embedding; left out if there were none."""
 
     converts = True
 

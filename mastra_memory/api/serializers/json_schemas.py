@@ -1,8 +1,8 @@
-"""JSON schemas of values in requests that serializer fields do not describe.
+"""JSON schemas of request values that serializer fields do not describe.
 
-The OpenAPI schema must exclude what the API refuses, because generated clients and fuzzers rely
-on it. The schemas describe checks of `query_strings.py`, `mastra_memory.messages.validation` and
-`mastra_memory.options`.
+Generated clients and fuzzers rely on the OpenAPI schema, so it must not allow values that the API
+rejects. The values are checked in `query_strings.py`, `mastra_memory.messages.validation` and
+`mastra_memory.options`; keep the schemas in line with these modules.
 """
 
 from typing import Any
@@ -15,17 +15,20 @@ SENT_AS_JSON = "x-sent-as-json"
 """Marks the schema of a query parameter whose value is JSON text; removed from the output."""
 
 TEXT: Schema = {"type": "string"}
-FILLED_TEXT: Schema = {"type": "string", "minLength": 1}
+NON_EMPTY_TEXT: Schema = {"type": "string", "minLength": 1}
 OBJECT: Schema = {"type": "object"}
-FLAG: Schema = {"type": "boolean"}
+BOOLEAN: Schema = {"type": "boolean"}
 NUMBER: Schema = {"type": "number"}
-INSTANT: Schema = {"type": "string", "format": "date-time"}
-YEAR_1, YEAR_9999 = -62135596800000, 253402300799999
-INSTANT_OR_MILLISECONDS: Schema = {
-    "oneOf": [INSTANT, {"type": "number", "minimum": YEAR_1, "maximum": YEAR_9999}]
+DATE_TIME: Schema = {"type": "string", "format": "date-time"}
+MIN_MILLISECONDS, MAX_MILLISECONDS = -62135596800000, 253402300799999
+DATE_TIME_OR_MILLISECONDS: Schema = {
+    "oneOf": [
+        DATE_TIME,
+        {"type": "number", "minimum": MIN_MILLISECONDS, "maximum": MAX_MILLISECONDS},
+    ]
 }
-SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_PAGE}
-POSITIVE_SIZE: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}
+NON_NEGATIVE_INTEGER: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_PAGE}
+POSITIVE_INTEGER: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}
 
 
 def list_of(items: Schema) -> Schema:
@@ -44,7 +47,7 @@ def one_of(*values: Any) -> Schema:
     return {"type": "string", "enum": list(values)}
 
 
-def or_null(schema: Schema) -> Schema:
+def nullable(schema: Schema) -> Schema:
     """Return the schema with null allowed as well."""
     return schema | {"nullable": True}
 
@@ -60,7 +63,7 @@ CONTENT: Schema = {
             {
                 "format": {"type": "integer", "enum": [2]},
                 "parts": list_of(PART),
-                "metadata": or_null(OBJECT),
+                "metadata": nullable(OBJECT),
             },
             "parts",
         ),
@@ -70,11 +73,11 @@ _MESSAGE: Schema = {
     "id": TEXT,
     "role": ROLE,
     "content": CONTENT,
-    "createdAt": INSTANT_OR_MILLISECONDS,
+    "createdAt": DATE_TIME_OR_MILLISECONDS,
     "type": TEXT,
 }
 MESSAGE = object_of(
-    _MESSAGE | {"threadId": FILLED_TEXT, "resourceId": FILLED_TEXT},
+    _MESSAGE | {"threadId": NON_EMPTY_TEXT, "resourceId": NON_EMPTY_TEXT},
     "threadId",
     "resourceId",
     "role",
@@ -83,10 +86,10 @@ MESSAGE = object_of(
 NEW_MESSAGES = list_of({"oneOf": [TEXT, object_of(_MESSAGE, "role", "content")]})
 MESSAGE_IDS: Schema = {
     "oneOf": [
-        FILLED_TEXT,
-        list_of(FILLED_TEXT),
-        object_of({"id": FILLED_TEXT}, "id"),
-        list_of(object_of({"id": FILLED_TEXT}, "id")) | {"minItems": 1},
+        NON_EMPTY_TEXT,
+        list_of(NON_EMPTY_TEXT),
+        object_of({"id": NON_EMPTY_TEXT}, "id"),
+        list_of(object_of({"id": NON_EMPTY_TEXT}, "id")) | {"minItems": 1},
     ]
 }
 
@@ -94,10 +97,10 @@ MESSAGE_FILTER = object_of(
     {
         "dateRange": object_of(
             {
-                "start": INSTANT_OR_MILLISECONDS,
-                "end": INSTANT_OR_MILLISECONDS,
-                "startExclusive": FLAG,
-                "endExclusive": FLAG,
+                "start": DATE_TIME_OR_MILLISECONDS,
+                "end": DATE_TIME_OR_MILLISECONDS,
+                "startExclusive": BOOLEAN,
+                "endExclusive": BOOLEAN,
             }
         ),
         "metadata": OBJECT,
@@ -105,15 +108,27 @@ MESSAGE_FILTER = object_of(
     }
 )
 INCLUDE = list_of(
-    object_of({"id": TEXT, "withPreviousMessages": SIZE, "withNextMessages": SIZE}, "id")
+    object_of(
+        {
+            "id": TEXT,
+            "withPreviousMessages": NON_NEGATIVE_INTEGER,
+            "withNextMessages": NON_NEGATIVE_INTEGER,
+        },
+        "id",
+    )
 )
 
 
 def _memory_config(working_memory_enabled: Schema) -> Schema:
     recall = object_of(
         {
-            "topK": SIZE,
-            "messageRange": {"oneOf": [SIZE, object_of({"before": SIZE, "after": SIZE})]},
+            "topK": NON_NEGATIVE_INTEGER,
+            "messageRange": {
+                "oneOf": [
+                    NON_NEGATIVE_INTEGER,
+                    object_of({"before": NON_NEGATIVE_INTEGER, "after": NON_NEGATIVE_INTEGER}),
+                ]
+            },
             "scope": SCOPE,
             "threshold": NUMBER,
             "mode": one_of("vector", "hybrid"),
@@ -124,21 +139,21 @@ def _memory_config(working_memory_enabled: Schema) -> Schema:
             "enabled": working_memory_enabled,
             "scope": SCOPE,
             "template": TEXT,
-            "agentManaged": FLAG,
+            "agentManaged": BOOLEAN,
             "version": one_of("stable", "vnext"),
         }
     )
     return object_of(
         {
-            "lastMessages": {"oneOf": [SIZE, {"type": "boolean", "enum": [False]}]},
-            "readOnly": FLAG,
-            "filterIncompleteToolCalls": FLAG,
-            "semanticRecall": {"oneOf": [FLAG, recall]},
+            "lastMessages": {"oneOf": [NON_NEGATIVE_INTEGER, {"type": "boolean", "enum": [False]}]},
+            "readOnly": BOOLEAN,
+            "filterIncompleteToolCalls": BOOLEAN,
+            "semanticRecall": {"oneOf": [BOOLEAN, recall]},
             "workingMemory": working_memory,
         }
     )
 
 
-MEMORY_CONFIG = _memory_config(FLAG)
+MEMORY_CONFIG = _memory_config(BOOLEAN)
 WRITING_CONFIG = _memory_config({"type": "boolean", "enum": [True]})
-"""Options for routes that return an error if working memory is off."""
+"""Options for routes that return an error if working memory is disabled."""

@@ -1,4 +1,4 @@
-"""Serializers of query strings, in every form that old and new clients of Mastra send them."""
+"""Serializer fields for query parameters, in all formats that Mastra's clients send."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from mastra_memory.api.serializers import json_schemas
-from mastra_memory.api.serializers.base import invalid_parameter
+from mastra_memory.api.serializers.base import build_parameter_error
 from mastra_memory.api.serializers.fields import Field, JsonObjectField
 from mastra_memory.db import json_text, times
 from mastra_memory.db.sql import MAX_PAGE
@@ -15,7 +15,7 @@ from mastra_memory.exceptions import InvalidInput
 
 
 class Parameter(Field):
-    """A query parameter that is given once. An empty value counts as absent.
+    """A query parameter that may be sent once. An empty value is treated as missing.
 
     Args:
         description: Shown in the OpenAPI schema.
@@ -32,7 +32,7 @@ class Parameter(Field):
         if "default" not in options:  # REST framework refuses both together
             options["required"] = required
         super().__init__(help_text=description, **options)
-        schema = json_schemas.FILLED_TEXT if required else self.schema
+        schema = json_schemas.NON_EMPTY_TEXT if required else self.schema
         self._spectacular_annotation = {"field": {**schema}}
 
     def get_value(self, dictionary: Any) -> Any:
@@ -62,7 +62,7 @@ class IntegerParameter(Parameter):
         "invalid": "expected a whole number",
         "range": "expected a whole number of at least {minimum}",
     }
-    schema = json_schemas.SIZE
+    schema = json_schemas.NON_NEGATIVE_INTEGER
 
     def __init__(self, description: str, *, minimum: int = 0, **options: Any) -> None:
         self.minimum = minimum
@@ -86,7 +86,7 @@ class FlagParameter(Parameter):
     """`true` or `false`."""
 
     default_error_messages = {"invalid": "expected true or false"}
-    schema = json_schemas.FLAG
+    schema = json_schemas.BOOLEAN
 
     def parse(self, text: str) -> bool:
         """Return the flag."""
@@ -116,7 +116,7 @@ class DateTimeParameter(Parameter):
     """A time in ISO 8601 format."""
 
     default_error_messages = {"invalid": "expected a date: {reason}"}
-    schema = json_schemas.INSTANT
+    schema = json_schemas.DATE_TIME
 
     def parse(self, text: str) -> Any:
         """Return the time in UTC."""
@@ -169,25 +169,25 @@ class MetadataParameter(JsonParameter):
     def get_value(self, dictionary: Any) -> Any:
         """Return the list of JSON texts, or the pairs as a dictionary."""
         values = dictionary.getlist(self.field_name)
-        return values or read_bracketed(dictionary, str(self.field_name)) or empty
+        return values or read_bracket_pairs(dictionary, str(self.field_name)) or empty
 
     def to_internal_value(self, data: Any) -> Any:
         """Return the metadata."""
         return data if isinstance(data, dict) else super().to_internal_value(data)
 
 
-def read_bracketed(query: Any, name: str) -> dict[str, str]:
+def read_bracket_pairs(query: Any, name: str) -> dict[str, str]:
     """Return the `name[key]=value` pairs of a query string; deeper brackets are ignored.
 
     Raises:
-        InvalidInput: A pair is given more than once.
+        InvalidInput: A key occurs more than once.
     """
     start = f"{name}["
     pairs: dict[str, str] = {}
     for key, values in query.lists():
         if key.startswith(start) and key.endswith("]") and "[" not in key[len(start) :]:
             if len(values) > 1:
-                raise invalid_parameter(key, "expected one value, received several")
+                raise build_parameter_error(key, "expected one value, received several")
             pairs[key[len(start) : -1]] = json_text.clean_text(str(values[0]))
     return pairs
 
@@ -198,12 +198,12 @@ _SEVERAL = object()
 class OrderParameter(JsonParameter):
     """The order of a list as `{field, direction}`: JSON, or `orderBy[field]=…` pairs.
 
-    Mastra ignores text that is not valid JSON, and so does this. Its older clients send the name
-    of the field alone, with the direction in `sortDirection`.
+    Invalid JSON is ignored, as in Mastra. Older clients of Mastra send only the name of the field,
+    and the direction in `sortDirection`.
 
     Args:
-        fields: The fields that may be named; the first one is the default.
-        accept_name: Accept the name of a field alone.
+        fields: The allowed fields; the first one is the default.
+        accept_name: Also accept only the name of a field.
     """
 
     default_error_messages = {"object": "expected an object"}
@@ -224,7 +224,7 @@ class OrderParameter(JsonParameter):
         )
 
     def get_value(self, dictionary: Any) -> Any:
-        """Return the order as it was sent, or `empty`."""
+        """Return the order as a dictionary or any other JSON value, or `empty`."""
         values = dictionary.getlist(self.field_name)
         if len(values) > 1:
             return _SEVERAL
@@ -232,7 +232,7 @@ class OrderParameter(JsonParameter):
         if isinstance(order, str):
             order = self._read_name(order, dictionary)
         if order is None:
-            order = read_bracketed(dictionary, str(self.field_name)) or empty
+            order = read_bracket_pairs(dictionary, str(self.field_name)) or empty
         return order
 
     def _read_name(self, text: str, dictionary: Any) -> Any:
@@ -242,7 +242,7 @@ class OrderParameter(JsonParameter):
         return {"field": text} | ({"direction": direction} if direction else {})
 
     def to_internal_value(self, data: Any) -> tuple[str, str | None]:
-        """Return the field and the direction, which is None if only the field is named."""
+        """Return the field and the direction, which is None if it was not sent."""
         if data is _SEVERAL:
             self.fail("several")
         if not isinstance(data, dict):

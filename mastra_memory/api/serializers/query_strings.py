@@ -44,8 +44,8 @@ class QuerySerializer(RequestSerializer):
     def run_validation(self, data: Any = empty) -> dict[str, Any]:
         """Return the validated parameters.
 
-        Only parameters that are given are validated. REST framework's own loop raises and
-        catches an exception for each absent field, which takes longer than the rest.
+        Only parameters that were sent are validated. REST framework raises and catches an
+        exception for each missing field, which takes longer than the rest of the validation.
         """
         names = {name.partition("[")[0] for name in data}
         values: dict[str, Any] = {}
@@ -73,15 +73,15 @@ class AgentQuery(QuerySerializer):
 
 
 class OptionalAgentQuery(QuerySerializer):
-    """The agent through which stored data is read."""
+    """The agent whose options are used to read stored data."""
 
-    agentId = Parameter("The agent; without one, stored data is read without its options.")
+    agentId = Parameter("The agent. If it is missing, data is read without an agent's options.")
 
 
 class OwnerQuery(QuerySerializer):
     """The expected owner of a thread."""
 
-    resourceId = Parameter("Refused with 403 unless it owns the thread.")
+    resourceId = Parameter("The owner of the thread. The response is 403 for any other resource.")
 
 
 class ReadThreadQuery(OptionalAgentQuery, OwnerQuery):
@@ -89,7 +89,7 @@ class ReadThreadQuery(OptionalAgentQuery, OwnerQuery):
 
 
 class DeleteQuery(AgentQuery, OwnerQuery):
-    """The query of requests that delete."""
+    """The query of requests that delete threads or messages."""
 
 
 class PageQuery(QuerySerializer):
@@ -132,7 +132,7 @@ class DateRangeQuery(serializers.Serializer[Any]):
 
 
 class RoleListField(serializers.Field[Any, Any, Any, Any]):
-    """The roles that messages may have; roles that do not exist match nothing."""
+    """The roles of messages to return. Unknown roles match no messages."""
 
     default_error_messages = {"invalid": "expected a list of roles"}
 
@@ -250,7 +250,9 @@ class UpdateWorkingMemoryQuery(AgentQuery):
     """The query of `POST threads/<thread>/working-memory`."""
 
     mode = ChoiceParameter(
-        "`merge` writes as the agent's tool does.", ["replace", "merge"], default="replace"
+        "`merge` updates the text as the agent's tool does.",
+        ["replace", "merge"],
+        default="replace",
     )
 
 
@@ -275,9 +277,9 @@ class NewMessageListField(serializers.Field[Any, Any, Any, Any]):
 class ContextQuery(WorkingMemoryQuery):
     """The query of `GET threads/<thread>/context`."""
 
-    query = Parameter("The user's new message, which is also what recall searches for.")
+    query = Parameter("The user's new message. Semantic recall searches for this text.")
     newMessages = JsonParameter(
-        "New messages, if there is more than one text.",
+        "New messages, if there are several or if they are not plain text.",
         NewMessageListField(),
         json_schemas.NEW_MESSAGES,
     )
@@ -308,7 +310,7 @@ class SearchQuery(AgentQuery):
     """The query of `GET search`."""
 
     searchQuery = Parameter(
-        'Words to search for; `"a phrase"` and `-excluded` work.', required=True
+        'Words to search for. `"a phrase"` and `-excluded` are supported.', required=True
     )
     resourceId = Parameter("The resource; scoped callers always search their own.", required=True)
     threadId = Parameter("Only this thread, if the agent's scope is the thread.")

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from mastra_memory.api.openapi import describe_responses
-from mastra_memory.api.serializers import answers, query_strings
+from mastra_memory.api.serializers import query_strings, response_bodies
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.db import times
 from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured
@@ -19,11 +19,11 @@ from mastra_memory.options import MemoryOptions, camel_keys
 class StatusViewSet(MemoryViewSet):
     """Whether an agent has memory. Scoped callers see only their own observations."""
 
-    serializer_class = answers.StatusSerializer
+    serializer_class = response_bodies.StatusSerializer
 
     @extend_schema(
         parameters=[query_strings.StatusQuery],
-        responses=describe_responses(answers.StatusSerializer),
+        responses=describe_responses(response_bodies.StatusSerializer),
     )
     def retrieve(self, request: Request) -> HttpResponseBase:
         """Return whether the agent has memory, and how much of it is observed."""
@@ -67,11 +67,11 @@ class StatusViewSet(MemoryViewSet):
 class ConfigViewSet(MemoryViewSet):
     """The options of an agent. They contain no data of any resource."""
 
-    serializer_class = answers.ConfigSerializer
+    serializer_class = response_bodies.ConfigSerializer
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
-        responses=describe_responses(answers.ConfigSerializer),
+        responses=describe_responses(response_bodies.ConfigSerializer),
     )
     def retrieve(self, request: Request) -> HttpResponseBase:
         """Return the agent's options with their defaults, or null for an agent without memory."""

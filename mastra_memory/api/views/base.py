@@ -35,16 +35,16 @@ MIN_STREAMED_BYTES = 1024 * 1024
 """Lists that are larger than this are sent in parts."""
 
 ITEMS_PER_PART = 100
-"""The number of list items in one part of a streamed answer."""
+"""The number of list items in one part of a streamed response."""
 
 JSON_HEADERS = {"Content-Type": JsonRenderer.media_type, "Vary": "Accept", **errors.NO_STORE}
 
 
 class MemoryViewSet(GenericViewSet[Any]):
-    """Limit the time of SQL statements, resolve the caller, and answer with JSON.
+    """The base class: statement timeouts, the caller, validation, and JSON responses.
 
-    Authentication and throttling are those of the host project. Errors become answers in
-    `errors.handle_exception`, independently of the exception handler of the host project.
+    Authentication and throttling are those of the host project. Exceptions are handled by
+    `errors.handle_exception`, whatever exception handler the host project uses.
     """
 
     permission_classes = (IsAuthenticated, HasResource)
@@ -62,14 +62,14 @@ class MemoryViewSet(GenericViewSet[Any]):
     _limits: ExitStack
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Handle a request and end the statement timeout afterwards."""
+        """Handle a request, and reset the statement timeout afterwards."""
         with ExitStack() as self._limits:
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Prepare the request before the action runs."""
-        # Entered here and not in `dispatch`: an unreachable database raises an exception, which
-        # only the exception handler can answer.
+        """Set the statement timeout, then authenticate the request and check permissions."""
+        # Not in `dispatch`: if the database is unreachable, this raises an exception, and the
+        # exception handler covers only what runs here or later.
         seconds = conf.app_settings().STATEMENT_TIMEOUT_API
         self._limits.enter_context(statement_timeout.limit_statements(seconds))
         super().initial(request, *args, **kwargs)
@@ -81,13 +81,13 @@ class MemoryViewSet(GenericViewSet[Any]):
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        """Headers of `Response`; REST framework asks for them before it knows the response."""
+        """No headers: `finalize_response` adds them, when the type of the response is known."""
         return {}
 
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Add the headers that are missing.
 
-        Errors are answered in JSON, also to a browser, so that clients can rely on the type.
+        Errors are always JSON, also in a browser, so that clients can rely on the content type.
         """
         if not isinstance(response, Response):
             return response  # made by `respond`, with all headers
@@ -98,11 +98,11 @@ class MemoryViewSet(GenericViewSet[Any]):
         return super().finalize_response(request, response, *args, **kwargs)
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
-        """Return the function that answers exceptions."""
+        """Return the function that converts exceptions into responses."""
         return errors.handle_exception
 
     def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Answer 404 if the path matched a thread only because ids may contain slashes."""
+        """Return 404 if the path matched a thread only because ids may contain slashes."""
         if "/" in kwargs.get(self.lookup_url_kwarg, ""):
             raise ThreadNotFound("Not found")
         return super().http_method_not_allowed(request, *args, **kwargs)
@@ -125,9 +125,9 @@ class MemoryViewSet(GenericViewSet[Any]):
         return serializer_class.validate_data(self.request.data)
 
     def get_read_memory(self, agent_id: str | None) -> tuple[Memory, bool]:
-        """Return the memory to read through, and whether it is that of the agent.
+        """Return a `Memory` for reading, and whether it has the options of the agent.
 
-        Without an agent, or with one that has no memory, stored data is read without options.
+        If there is no agent, or the agent has no memory, default options are used.
         """
         if agent_id is None:
             return Memory(), False
@@ -136,21 +136,20 @@ class MemoryViewSet(GenericViewSet[Any]):
         except (AgentNotFound, MemoryNotConfigured):
             return Memory(), False
 
-    def get_thread(self, memory: Memory, thread_id: str, named: str | None) -> StoredThread:
-        """Return a thread that the caller may reach and that the resource `named` owns.
+    def get_thread(self, memory: Memory, thread_id: str, resource_id: str | None) -> StoredThread:
+        """Return a thread that the caller may access, and that belongs to `resource_id` if given.
 
         Raises:
             ThreadNotFound: The thread does not exist.
             AccessDenied: The thread belongs to another resource.
         """
-        return self.caller.check_owner(memory.get_thread(thread_id), named)
+        return self.caller.check_owner(memory.get_thread(thread_id), resource_id)
 
     def respond(self, data: Any) -> HttpResponseBase:
-        """Return a response with status 200 and this JSON.
+        """Return a response with status 200 and `data` as JSON.
 
-        Programs get a plain Django response. `Response` is rendered in a second step with
-        a context for templates, which only the browsable API needs and which takes a tenth of
-        the time of a short request.
+        Except for the browsable API, this is a plain `HttpResponse`. Rendering REST framework's
+        `Response` would take a tenth of the time of a short request.
         """
         if isinstance(self.request.accepted_renderer, JsonRenderer):
             return HttpResponse(orjson.dumps(data), headers=JSON_HEADERS)
@@ -168,9 +167,9 @@ class MemoryViewSet(GenericViewSet[Any]):
     def respond_with_list(
         self, data: dict[str, Any], name: str, items: list[bytes]
     ) -> HttpResponseBase:
-        """Return an answer with `data` and, under `name`, a list of JSON texts.
+        """Return a response with `data` and, under `name`, a list of JSON texts.
 
-        A large list is sent in parts and consumed meanwhile, so that it is held in memory once.
+        A large list is streamed, and items are removed after they were sent, to save memory.
         """
         is_json = isinstance(self.request.accepted_renderer, JsonRenderer)
         if is_json and sum(map(len, items)) > MIN_STREAMED_BYTES:

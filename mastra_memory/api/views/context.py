@@ -1,4 +1,4 @@
-"""Everything that an agent passes to its model for the next turn, over HTTP."""
+"""The context of an agent's next turn, over HTTP."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from mastra_memory import conf
 from mastra_memory.api.openapi import describe_responses
-from mastra_memory.api.serializers import answers, bodies, query_strings
+from mastra_memory.api.serializers import bodies, query_strings, response_bodies
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.memory import Memory
 from mastra_memory.options import MemoryOptions, merge_options, parse_request_options
@@ -18,19 +18,19 @@ from mastra_memory.options import MemoryOptions, merge_options, parse_request_op
 class ContextViewSet(MemoryViewSet):
     """The context of a thread. Scoped callers reach only their own threads."""
 
-    serializer_class = answers.ContextSerializer
+    serializer_class = response_bodies.ContextSerializer
 
     @extend_schema(
         parameters=[query_strings.ContextQuery],
-        responses=describe_responses(answers.ContextSerializer, 404),
+        responses=describe_responses(response_bodies.ContextSerializer, 404),
     )
     def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Read what an agent passes to its model.
+        """Read the context that an agent passes to its model.
 
-        The answer has text for the system prompt (working memory, observations, and messages
-        recalled from other threads) and messages (the history, then the new ones). No message
-        appears twice. Tokens are counted for each block. Stored text is escaped, so that it
-        cannot close the tags around it. The thread need not exist yet if the resource is known.
+        The response contains text for the system prompt (working memory, observations, and
+        messages recalled from other threads) and messages (the history, then the new ones). No
+        message appears twice. Each block has its number of tokens. Stored text is escaped, so that
+        it cannot close the tags around it. If the resource is given, the thread need not exist.
         """
         query = self.validate_query(query_strings.ContextQuery)
         new_messages = list(query.get("newMessages", ()))
@@ -47,10 +47,10 @@ class ContextViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[query_strings.AgentQuery],
         request=bodies.ContextBody,
-        responses=describe_responses(answers.ContextSerializer, 404),
+        responses=describe_responses(response_bodies.ContextSerializer, 404),
     )
     def update(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Read the same for new messages that are too long for a URL. Nothing is stored."""
+        """Read the context for new messages that are too long for a URL. Nothing is stored."""
         query = self.validate_query(query_strings.AgentQuery)
         body = self.validate_body(bodies.ContextBody)
         return self._respond(
@@ -79,10 +79,10 @@ class ContextViewSet(MemoryViewSet):
         context = memory.context(
             thread_id, resource_id=owner, new_messages=new_messages, options=options or None
         )
-        return self.respond(answers.ContextSerializer.represent(context))
+        return self.respond(response_bodies.ContextSerializer.represent(context))
 
     def _limit_options(self, options: MemoryOptions) -> dict[str, Any]:
-        """Return options that limit a scoped caller to as many messages as a page may have."""
+        """Return options that limit scoped callers to `MAX_PER_PAGE` messages."""
         limit = conf.app_settings().MAX_PER_PAGE
         if not self.caller.is_scoped:
             return {}

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.pagination import MessagePagination
-from mastra_memory.api.serializers import answers, bodies, query_strings
+from mastra_memory.api.serializers import bodies, query_strings, response_bodies
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.memory import Memory
@@ -22,18 +22,18 @@ from mastra_memory.models import Message
 class ThreadMessageViewSet(MemoryViewSet):
     """The messages of a thread. Scoped callers reach only their own threads."""
 
-    serializer_class = answers.MessageSerializer
+    serializer_class = response_bodies.MessageSerializer
     pagination_class = MessagePagination
 
     @extend_schema(
         parameters=[query_strings.MessageListQuery],
-        responses=describe_responses(answers.MessageSerializer(many=True), 404),
+        responses=describe_responses(response_bodies.MessageSerializer(many=True), 404),
     )
     def list(self, request: Request, thread_id: str) -> HttpResponseBase:
         """List a thread's messages.
 
-        Through an agent, page 0 has the newest messages, oldest first, and system reminders are
-        hidden. Without an agent, page 0 has the oldest messages. `orderBy` overrides both.
+        With an agent, page 0 contains the newest messages, oldest first, and system reminders are
+        hidden. Without an agent, page 0 contains the oldest messages. `orderBy` overrides both.
         """
         query = self.validate_query(query_strings.MessageListQuery)
         memory, has_agent = self.get_read_memory(query.get("agentId"))
@@ -58,7 +58,7 @@ class ThreadMessageViewSet(MemoryViewSet):
         )
         page = self.paginate_queryset(read_page)
         response: HttpResponseBase = self.get_paginated_response(
-            answers.MessageSerializer.represent_list(page)
+            response_bodies.MessageSerializer.represent_list(page)
         )
         return response
 
@@ -67,12 +67,12 @@ class ThreadMessageViewSet(MemoryViewSet):
 class MessageViewSet(MemoryViewSet):
     """Messages of any threads. Scoped callers reach only those of their own threads."""
 
-    serializer_class = answers.MessageSerializer
+    serializer_class = response_bodies.MessageSerializer
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
         request=bodies.SaveMessagesBody,
-        responses=describe_responses(answers.SavedMessagesSerializer, 404, 409),
+        responses=describe_responses(response_bodies.SavedMessagesSerializer, 404, 409),
     )
     @action(detail=False, methods=["post"], url_path="save-messages")
     def save(self, request: Request) -> HttpResponseBase:
@@ -85,16 +85,16 @@ class MessageViewSet(MemoryViewSet):
             if owner and self.caller.owner(owner) != owner:
                 raise AccessDenied("Access denied: cannot save messages for a different resource")
         saved = memory.save_messages(batch)
-        return self.respond(answers.SavedMessagesSerializer.represent(saved))
+        return self.respond(response_bodies.SavedMessagesSerializer.represent(saved))
 
     @extend_schema(
         parameters=[query_strings.DeleteQuery],
         request=bodies.DeleteMessagesBody,
-        responses=describe_responses(answers.DeletedMessagesSerializer),
+        responses=describe_responses(response_bodies.DeletedMessagesSerializer),
     )
     @action(detail=False, methods=["post"], url_path="messages/delete")
     def remove(self, request: Request) -> HttpResponseBase:
-        """Delete messages by id. The answer counts only those that existed."""
+        """Delete messages by id. The response contains the number of messages that existed."""
         query = self.validate_query(query_strings.DeleteQuery)
         memory = Memory(query["agentId"])
         ids = self.validate_body(bodies.DeleteMessagesBody)["messageIds"]

@@ -1,4 +1,4 @@
-"""Observational memory over HTTP: the record, its history, and waiting for buffering."""
+"""Observational memory over HTTP: read the record and its history, and wait for buffering."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from mastra_memory.api.openapi import describe_responses
-from mastra_memory.api.serializers import answers, bodies, query_strings
+from mastra_memory.api.serializers import bodies, query_strings, response_bodies
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.exceptions import FeatureDisabled, InvalidInput, Issue, MemoryNotConfigured
 from mastra_memory.memory import Memory
@@ -18,11 +18,11 @@ from mastra_memory.memory import Memory
 class ObservationalMemoryViewSet(MemoryViewSet):
     """Observations about a thread or a resource. Scoped callers reach only their own."""
 
-    serializer_class = answers.ObservationsSerializer
+    serializer_class = response_bodies.ObservationsSerializer
 
     @extend_schema(
         parameters=[query_strings.ObservationsQuerySchema],
-        responses=describe_responses(answers.ObservationsSerializer),
+        responses=describe_responses(response_bodies.ObservationsSerializer),
     )
     def retrieve(self, request: Request) -> HttpResponseBase:
         """Read the live record and the generations before it, newest first."""
@@ -38,20 +38,20 @@ class ObservationalMemoryViewSet(MemoryViewSet):
             limit=query["limit"],
         )
         data = {"record": record, "history": history or None}
-        return self.respond(answers.ObservationsSerializer.represent(data))
+        return self.respond(response_bodies.ObservationsSerializer.represent(data))
 
     @extend_schema(
         request=bodies.BufferStatusSchema,
-        responses=describe_responses(answers.ObservationsSerializer),
+        responses=describe_responses(response_bodies.ObservationsSerializer),
     )
     @action(detail=False, methods=["post"], url_path="buffer-status")
     def buffer_status(self, request: Request) -> HttpResponseBase:
-        """Read the live record as soon as nothing is being buffered, after at most 30 seconds."""
+        """Wait until buffering has finished, for at most 30 seconds, then read the live record."""
         body = self.validate_body(bodies.BufferStatusBody)
         memory = _get_memory(body["agentId"])
         owner = self._get_owner(memory, body, purpose="")
         record = memory.wait_for_buffering(**owner)
-        return self.respond(answers.ObservationsSerializer.represent({"record": record}))
+        return self.respond(response_bodies.ObservationsSerializer.represent({"record": record}))
 
     def _get_owner(self, memory: Memory, values: dict[str, Any], *, purpose: str) -> dict[str, Any]:
         """Return the thread and the resource that the record belongs to.

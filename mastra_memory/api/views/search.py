@@ -5,7 +5,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from mastra_memory.api.openapi import describe_responses
-from mastra_memory.api.serializers import answers, query_strings
+from mastra_memory.api.serializers import query_strings, response_bodies
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.memory import Memory
 
@@ -14,18 +14,18 @@ from mastra_memory.memory import Memory
 class SearchViewSet(MemoryViewSet):
     """Search the messages of one resource. Scoped callers search their own."""
 
-    serializer_class = answers.SearchResultSerializer
+    serializer_class = response_bodies.SearchResultSerializer
 
     @extend_schema(
         parameters=[query_strings.SearchQuery],
-        responses=describe_responses(answers.SearchResultSerializer, 404),
+        responses=describe_responses(response_bodies.SearchResultSerializer, 404),
     )
     def retrieve(self, request: Request) -> HttpResponseBase:
         """Find messages.
 
         With `searchType` the best results come first, each with a score and a snippet. Without it
-        the answer is Mastra's: newest first, together with the newest messages of the thread if
-        the agent uses semantic recall.
+        the response is as in Mastra: newest first, together with the newest messages of the thread
+        if the agent uses semantic recall.
         """
         query = self.validate_query(query_strings.SearchQuery)
         memory = Memory(query["agentId"])
@@ -42,4 +42,4 @@ class SearchViewSet(MemoryViewSet):
             search_type=query.get("searchType"),
             options=query.get("memoryConfig"),
         )
-        return self.respond(answers.SearchResultSerializer.represent(result))
+        return self.respond(response_bodies.SearchResultSerializer.represent(result))

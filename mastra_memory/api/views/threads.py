@@ -14,7 +14,7 @@ from mastra_memory.api.filters import MemoryFilterBackend, ThreadFilter
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.pagination import ThreadPagination
 from mastra_memory.api.permissions import HasResource, IsUnscoped
-from mastra_memory.api.serializers import answers, bodies, query_strings
+from mastra_memory.api.serializers import bodies, query_strings, response_bodies
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.exceptions import ThreadNotFound
 from mastra_memory.memory import Memory
@@ -33,7 +33,7 @@ class _BoundedRenderer:
     def __call__(self, message: StoredMessage) -> bytes:
         if self._bytes_left <= 0:
             return b""
-        rendered = answers.render_message(message)
+        rendered = response_bodies.render_message(message)
         self._bytes_left -= len(rendered)
         return rendered
 
@@ -42,20 +42,20 @@ class _BoundedRenderer:
 class ThreadViewSet(MemoryViewSet):
     """Threads. Scoped callers reach only their own."""
 
-    serializer_class = answers.ThreadSerializer
+    serializer_class = response_bodies.ThreadSerializer
     pagination_class = ThreadPagination
     filter_backends = (MemoryFilterBackend,)
     filterset_class = ThreadFilter
 
     @extend_schema(
         parameters=[query_strings.ThreadListQuery],
-        responses=describe_responses(answers.ThreadSerializer(many=True)),
+        responses=describe_responses(response_bodies.ThreadSerializer(many=True)),
     )
     def list(self, request: Request) -> HttpResponseBase:
         """List threads, newest first.
 
-        For scoped callers `resourceId` is ignored: they get their own. Unscoped callers get the
-        threads of all resources if `resourceId` is missing.
+        Scoped callers always get their own threads; `resourceId` is ignored. Unscoped callers get
+        the threads of all resources if `resourceId` is missing.
         """
         query = self.validate_query(query_strings.ThreadListQuery)
         memory, _ = self.get_read_memory(query.get("agentId"))
@@ -72,17 +72,17 @@ class ThreadViewSet(MemoryViewSet):
         )
         page = self.paginate_queryset(read_page)
         response: HttpResponseBase = self.get_paginated_response(
-            answers.ThreadSerializer.represent_list(page)
+            response_bodies.ThreadSerializer.represent_list(page)
         )
         return response
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
         request=bodies.CreateThreadBody,
-        responses=describe_responses(answers.NewThreadSerializer, 409),
+        responses=describe_responses(response_bodies.NewThreadSerializer, 409),
     )
     def create(self, request: Request) -> HttpResponseBase:
-        """Create a thread. One that already exists for the resource is returned unchanged."""
+        """Create a thread. If the resource already has a thread with this id, it is returned."""
         query = self.validate_query(query_strings.AgentQuery)
         memory = Memory(query["agentId"])
         body = self.validate_body(bodies.CreateThreadBody)
@@ -92,23 +92,23 @@ class ThreadViewSet(MemoryViewSet):
             title=body.get("title", ""),
             metadata=body.get("metadata"),
         )
-        return self.respond(answers.NewThreadSerializer.represent(thread))
+        return self.respond(response_bodies.NewThreadSerializer.represent(thread))
 
     @extend_schema(
         parameters=[query_strings.ReadThreadQuery],
-        responses=describe_responses(answers.ThreadSerializer, 404),
+        responses=describe_responses(response_bodies.ThreadSerializer, 404),
     )
     def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Read a thread, through an agent or without one."""
+        """Read a thread."""
         query = self.validate_query(query_strings.ReadThreadQuery)
         memory, _ = self.get_read_memory(query.get("agentId"))
         thread = self.get_thread(memory, thread_id, query.get("resourceId"))
-        return self.respond(answers.ThreadSerializer.represent(thread))
+        return self.respond(response_bodies.ThreadSerializer.represent(thread))
 
     @extend_schema(
         parameters=[query_strings.UpdateThreadQuery],
         request=bodies.UpdateThreadBody,
-        responses=describe_responses(answers.ThreadSerializer, 404),
+        responses=describe_responses(response_bodies.ThreadSerializer, 404),
     )
     def partial_update(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Change the title or the metadata of a thread.
@@ -126,11 +126,11 @@ class ThreadViewSet(MemoryViewSet):
             metadata=body.get("metadata"),
             replace_metadata=query["metadataMode"] == "replace",
         )
-        return self.respond(answers.ThreadSerializer.represent(thread))
+        return self.respond(response_bodies.ThreadSerializer.represent(thread))
 
     @extend_schema(
         parameters=[query_strings.DeleteQuery],
-        responses=describe_responses(answers.DeletedThreadSerializer, 404),
+        responses=describe_responses(response_bodies.DeletedThreadSerializer, 404),
     )
     def destroy(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Delete a thread with its messages, working memory and observations."""
@@ -143,7 +143,7 @@ class ThreadViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[query_strings.AgentQuery],
         request=bodies.CloneThreadBody,
-        responses=describe_responses(answers.CloneResultSerializer, 404, 409),
+        responses=describe_responses(response_bodies.CloneResultSerializer, 404, 409),
     )
     @action(detail=True, methods=["post"], pagination_class=None, filter_backends=())
     def clone(self, request: Request, thread_id: str) -> HttpResponseBase:
@@ -166,7 +166,7 @@ class ThreadViewSet(MemoryViewSet):
         )
         messages = [message for message in result.messages if message]
         data: dict[str, Any] = {
-            "thread": answers.NewThreadSerializer.represent(result.thread),
+            "thread": response_bodies.NewThreadSerializer.represent(result.thread),
             "messageIdMap": result.message_id_map,
         }
         if len(messages) < len(result.messages):
@@ -176,7 +176,7 @@ class ThreadViewSet(MemoryViewSet):
     @extend_schema(
         parameters=[query_strings.OptionalAgentQuery],
         request=bodies.TransferThreadBody,
-        responses=describe_responses(answers.ThreadSerializer, 404),
+        responses=describe_responses(response_bodies.ThreadSerializer, 404),
     )
     @action(
         detail=True,
@@ -184,12 +184,12 @@ class ThreadViewSet(MemoryViewSet):
         permission_classes=[IsAuthenticated, HasResource, IsUnscoped],
     )
     def transfer(self, request: Request, thread_id: str) -> HttpResponseBase:
-        """Give a thread to another resource. Scoped callers may not do this."""
+        """Move a thread to another resource. Scoped callers may not do this."""
         query = self.validate_query(query_strings.OptionalAgentQuery)
         memory, _ = self.get_read_memory(query.get("agentId"))
         body = self.validate_body(bodies.TransferThreadBody)
         thread = memory.transfer_thread(thread_id, body["resourceId"])
-        return self.respond(answers.ThreadSerializer.represent(thread))
+        return self.respond(response_bodies.ThreadSerializer.represent(thread))
 
 
 def _make_selection(options: dict[str, Any]) -> MessageSelection:

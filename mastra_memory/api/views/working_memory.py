@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from mastra_memory.api.openapi import describe_responses
 from mastra_memory.api.pagination import RevisionPagination
-from mastra_memory.api.serializers import answers, bodies, query_strings
+from mastra_memory.api.serializers import bodies, query_strings, response_bodies
 from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.memory import Memory
 from mastra_memory.options import parse_request_options
@@ -24,13 +24,13 @@ NO_WORKING_MEMORY = {
 
 @extend_schema(tags=["working memory"])
 class WorkingMemoryViewSet(MemoryViewSet):
-    """The text kept for a thread or its resource. Scoped callers reach only their own."""
+    """The working memory of a thread or its resource. Scoped callers reach only their own."""
 
-    serializer_class = answers.WorkingMemorySerializer
+    serializer_class = response_bodies.WorkingMemorySerializer
 
     @extend_schema(
         parameters=[query_strings.WorkingMemoryQuery],
-        responses=describe_responses(answers.WorkingMemorySerializer),
+        responses=describe_responses(response_bodies.WorkingMemorySerializer),
     )
     def retrieve(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Read the working memory that the agent uses in a thread."""
@@ -50,12 +50,12 @@ class WorkingMemoryViewSet(MemoryViewSet):
             "workingMemoryTemplate": memory.get_working_memory_template(options=options.raw),
             "threadExists": exists,
         }
-        return self.respond(answers.WorkingMemorySerializer.represent(data))
+        return self.respond(response_bodies.WorkingMemorySerializer.represent(data))
 
     @extend_schema(
         parameters=[query_strings.UpdateWorkingMemoryQuery],
         request=bodies.UpdateWorkingMemoryBody,
-        responses=describe_responses(answers.SuccessSerializer, 404),
+        responses=describe_responses(response_bodies.SuccessSerializer, 404),
     )
     def update(self, request: Request, thread_id: str) -> HttpResponseBase:
         """Replace the working memory, or merge JSON into it. The old text is kept as a revision.
@@ -80,11 +80,11 @@ class WorkingMemoryViewSet(MemoryViewSet):
 
     @extend_schema(
         parameters=[query_strings.RevisionListQuery],
-        responses=describe_responses(answers.RevisionSerializer(many=True), 404),
+        responses=describe_responses(response_bodies.RevisionSerializer(many=True), 404),
     )
     @action(
         detail=False,
-        serializer_class=answers.RevisionSerializer,
+        serializer_class=response_bodies.RevisionSerializer,
         pagination_class=RevisionPagination,
     )
     def revisions(self, request: Request, thread_id: str) -> HttpResponseBase:
@@ -100,14 +100,14 @@ class WorkingMemoryViewSet(MemoryViewSet):
         )
         page = self.paginate_queryset(read_page)
         response: HttpResponseBase = self.get_paginated_response(
-            answers.RevisionSerializer.represent_list(page)
+            response_bodies.RevisionSerializer.represent_list(page)
         )
         return response
 
     @extend_schema(
         parameters=[query_strings.AgentQuery],
         request=bodies.RestoreWorkingMemoryBody,
-        responses=describe_responses(answers.RestoredSerializer, 404),
+        responses=describe_responses(response_bodies.RestoredSerializer, 404),
     )
     @action(detail=False, methods=["post"])
     def restore(self, request: Request, thread_id: str) -> HttpResponseBase:

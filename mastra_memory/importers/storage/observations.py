@@ -7,7 +7,7 @@ from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadReso
 from mastra_memory.importers.validation import ImportRow, RowResult
 from mastra_memory.models import ObservationalRecord, ObservationChunk
 
-REASON_OTHER_SUBJECT = "a record of another thread or resource has the same id"
+REASON_OTHER_OWNER = "a record of another thread or resource has the same id"
 REASON_GENERATION_TAKEN = "another record has the same generation"
 
 GenerationKey = tuple[str | None, str, int]
@@ -32,7 +32,7 @@ def store_observational_records(
         if record.thread_id is not None and resources.get(record.thread_id) != record.resource_id:
             results.append(RowResult(row, "refused", REASON_NO_THREAD))
         elif old and (old.resource_id, old.thread_id) != (record.resource_id, record.thread_id):
-            results.append(RowResult(row, "refused", REASON_OTHER_SUBJECT))
+            results.append(RowResult(row, "refused", REASON_OTHER_OWNER))
         elif old and not (update and old.updated_at < record.updated_at):
             results.append(RowResult(row, "already there"))
         elif generations.setdefault(_generation_key(record), record.id) != record.id:

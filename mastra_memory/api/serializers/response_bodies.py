@@ -1,6 +1,6 @@
-"""Serializers of answers: they make the JSON, and the OpenAPI schema describes the same fields.
+"""Serializers of response bodies. The OpenAPI schema is generated from the same fields.
 
-Keys are in camelCase. Stored JSON (metadata and message contents) is passed through unparsed.
+Keys are in camelCase. Stored JSON (metadata and message contents) is inserted without parsing it.
 """
 
 import functools
@@ -33,8 +33,8 @@ from mastra_memory.types import StoredMessage, StoredThread
 Json = dict[str, Any]
 
 
-class _Plan(NamedTuple):
-    """How a serializer class builds an answer, derived once from its declared fields."""
+class _SerializationPlan(NamedTuple):
+    """How to serialize an instance, derived once from the fields of a serializer class."""
 
     names: tuple[str, ...]
     sources: tuple[str, ...]
@@ -44,11 +44,11 @@ class _Plan(NamedTuple):
     optional: tuple[str, ...]
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
-    """The base of the serializers of answers.
+class ResponseSerializer(serializers.Serializer[Any]):
+    """The base class of the serializers of response bodies.
 
-    A field with `required=False` is left out if its value is None. The value of a field is the
-    attribute of the instance that `source` names, or the entry if the instance is a dictionary.
+    A field with `required=False` is left out if its value is None. Instances may be objects or
+    dictionaries; `source` is the name of the attribute or the key.
 
     REST framework's own `to_representation` looks up every attribute and calls every field in a
     loop, which takes several times longer.
@@ -56,21 +56,21 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def represent(cls, instance: Any) -> Json:
-        """Return the answer for an instance.
+        """Return the response body for an instance.
 
         Creating a serializer for each request, as `cls(instance).data` does, takes longer than
-        building a short answer, and `many=True` creates two of them.
+        building a short response, and `many=True` creates two of them.
         """
         return _get_serializer(cls).to_representation(instance)
 
     @classmethod
     def represent_list(cls, instances: Iterable[Any]) -> list[Json]:
-        """Return the answers for several instances."""
+        """Return the response bodies for several instances."""
         represent = _get_serializer(cls).to_representation
         return [represent(instance) for instance in instances]
 
     def to_representation(self, instance: Any) -> Json:
-        """Return the answer as a dictionary."""
+        """Return the response body as a dictionary."""
         names, sources, read, conversions, optional = _make_plan(type(self))
         values = map(instance.get, sources) if isinstance(instance, dict) else read(instance)
         answer = dict(zip(names, values, strict=True))
@@ -84,17 +84,17 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
 
 @functools.cache
-def _get_serializer(serializer_class: type[AnswerSerializer]) -> AnswerSerializer:
+def _get_serializer(serializer_class: type[ResponseSerializer]) -> ResponseSerializer:
     # `to_representation` keeps no state, so one instance serves all requests.
     return serializer_class()
 
 
 @functools.cache
-def _make_plan(serializer_class: type[AnswerSerializer]) -> _Plan:
+def _make_plan(serializer_class: type[ResponseSerializer]) -> _SerializationPlan:
     fields: dict[str, Field] = _get_serializer(serializer_class).fields  # type: ignore[assignment]
     sources = tuple(field.source or name for name, field in fields.items())
     read = attrgetter(*sources)
-    return _Plan(
+    return _SerializationPlan(
         names=tuple(fields),
         sources=sources,
         read=read if len(sources) > 1 else lambda instance: (read(instance),),
@@ -107,7 +107,7 @@ def _make_plan(serializer_class: type[AnswerSerializer]) -> _Plan:
     )
 
 
-class ThreadSerializer(AnswerSerializer):
+class ThreadSerializer(ResponseSerializer):
     """A thread."""
 
     id = TextField()
@@ -119,8 +119,8 @@ class ThreadSerializer(AnswerSerializer):
 
     def to_representation(self, instance: StoredThread) -> Json:
         """Return the thread, with its metadata as it is stored."""
-        # Written out, like the one of a message: a dictionary display takes half the time of
-        # the general method, and lists of threads and messages are the most frequent answers.
+        # Not the general method, since a dictionary literal takes half the time, and lists of
+        # threads and messages are the most frequent responses. The same applies to messages.
         metadata = instance.metadata_json
         return {
             "id": instance.id,
@@ -145,7 +145,7 @@ class NewThreadSerializer(ThreadSerializer):
         return answer
 
 
-class MessageSerializer(AnswerSerializer):
+class MessageSerializer(ResponseSerializer):
     """A message."""
 
     id = TextField()
@@ -172,23 +172,23 @@ class MessageSerializer(AnswerSerializer):
 
 
 def render_message(message: StoredMessage) -> bytes:
-    """Return the JSON text of a message, in no more memory than it needs."""
-    # orjson returns a buffer with spare room at its end; the copy has none.
+    """Return the JSON text of a message."""
+    # orjson returns a buffer that is larger than the text. The copy saves this memory.
     return bytes(memoryview(orjson.dumps(MessageSerializer.represent(message))))
 
 
-class SavedMessagesSerializer(AnswerSerializer):
+class SavedMessagesSerializer(ResponseSerializer):
     """The messages that a request saved."""
 
     messages = MessageSerializer(many=True)
     usage = UsageField()
 
 
-class CloneResultSerializer(AnswerSerializer):
+class CloneResultSerializer(ResponseSerializer):
     """A clone, with the new id of each copied message.
 
-    `hasMore` is set if the messages are too large for one answer: then `clonedMessages` holds the
-    first ones only, and the others are read from the list of the clone's messages.
+    `hasMore` is set if the messages are too large for one response. Then `clonedMessages` contains
+    only the first ones; read the others from the message list of the clone.
     """
 
     thread = NewThreadSerializer()
@@ -197,27 +197,27 @@ class CloneResultSerializer(AnswerSerializer):
     hasMore = FlagField(required=False)
 
 
-class DeletedThreadSerializer(AnswerSerializer):
-    """The answer to a deleted thread."""
+class DeletedThreadSerializer(ResponseSerializer):
+    """The response after a thread was deleted."""
 
     result = TextField()
 
 
-class DeletedMessagesSerializer(AnswerSerializer):
-    """The answer to deleted messages."""
+class DeletedMessagesSerializer(ResponseSerializer):
+    """The response after messages were deleted."""
 
     success = FlagField()
     message = TextField()
 
 
-class WorkingMemoryTemplateSerializer(AnswerSerializer):
+class WorkingMemoryTemplateSerializer(ResponseSerializer):
     """The template of an agent's working memory."""
 
     format = ChoiceField(["markdown", "json"])
     content = TextField(source="empty")
 
 
-class WorkingMemorySerializer(AnswerSerializer):
+class WorkingMemorySerializer(ResponseSerializer):
     """The working memory of a thread or of its resource."""
 
     workingMemory = TextField(allow_null=True)
@@ -226,7 +226,7 @@ class WorkingMemorySerializer(AnswerSerializer):
     threadExists = FlagField()
 
 
-class RevisionSerializer(AnswerSerializer):
+class RevisionSerializer(ResponseSerializer):
     """An earlier or the current version of a working memory."""
 
     version = IntegerField()
@@ -236,14 +236,14 @@ class RevisionSerializer(AnswerSerializer):
     createdAt = DateTimeTextField(source="created")
 
 
-class RestoredSerializer(AnswerSerializer):
-    """The answer to a restored working memory: the number of the new version."""
+class RestoredSerializer(ResponseSerializer):
+    """The response after a working memory was restored, with the number of the new version."""
 
     success = FlagField()
     version = IntegerField()
 
 
-class ContextMessageSerializer(AnswerSerializer):
+class ContextMessageSerializer(ResponseSerializer):
     """A message next to a search result."""
 
     id = TextField()
@@ -252,7 +252,7 @@ class ContextMessageSerializer(AnswerSerializer):
     createdAt = UtcDateTimeField(source="created_at")
 
 
-class SearchContextSerializer(AnswerSerializer):
+class SearchContextSerializer(ResponseSerializer):
     """The messages before and after a search result."""
 
     before = ContextMessageSerializer(many=True)
@@ -269,7 +269,7 @@ class SearchHitSerializer(ContextMessageSerializer):
     snippet = TextField(required=False)
 
 
-class SearchResultSerializer(AnswerSerializer):
+class SearchResultSerializer(ResponseSerializer):
     """The result of a search."""
 
     results = SearchHitSerializer(many=True)
@@ -280,8 +280,8 @@ class SearchResultSerializer(AnswerSerializer):
     usage = UsageField()
 
 
-class ChunkSerializer(AnswerSerializer):
-    """An observation that is prepared but not active yet."""
+class ChunkSerializer(ResponseSerializer):
+    """A buffered observation, which is not active yet."""
 
     id = TextField()
     cycleId = TextField(source="cycle_id")
@@ -299,7 +299,7 @@ class ChunkSerializer(AnswerSerializer):
 
 @extend_schema_field(ChunkSerializer(many=True))
 class ChunkListField(Field):
-    """The prepared observations of a record; left out if there are none."""
+    """The buffered observations of a record; left out if there are none."""
 
     converts = True
 
@@ -308,8 +308,8 @@ class ChunkListField(Field):
         return ChunkSerializer.represent_list(value.all()) or None
 
 
-class ObservationalRecordSerializer(AnswerSerializer):
-    """An observational record. Mastra leaves values out that were never set, and so does this."""
+class ObservationalRecordSerializer(ResponseSerializer):
+    """An observational record. Values that were never set are left out, as in Mastra."""
 
     id = TextField()
     scope = TextField(help_text="`thread` or `resource`.")
@@ -345,14 +345,14 @@ class ObservationalRecordSerializer(AnswerSerializer):
     metadata = JsonObjectField(required=False)
 
 
-class ObservationsSerializer(AnswerSerializer):
+class ObservationsSerializer(ResponseSerializer):
     """The live observational record and earlier generations, newest first."""
 
     record = ObservationalRecordSerializer(allow_null=True)
     history = ObservationalRecordSerializer(many=True, required=False)
 
 
-class StatusSerializer(AnswerSerializer):
+class StatusSerializer(ResponseSerializer):
     """Whether an agent has memory, and how much of it is observed."""
 
     result = FlagField()
@@ -360,7 +360,7 @@ class StatusSerializer(AnswerSerializer):
     observationalMemory = JsonObjectField(required=False)
 
 
-class ConfigSerializer(AnswerSerializer):
+class ConfigSerializer(ResponseSerializer):
     """The options of an agent, or null for an agent without memory."""
 
     config = JsonObjectField(allow_null=True)
@@ -386,7 +386,7 @@ class BlockMessageIdsField(IdListField):
         return [message.id for message in value] or None
 
 
-class ContextBlockSerializer(AnswerSerializer):
+class ContextBlockSerializer(ResponseSerializer):
     """One block of a context: text of the system prompt, or messages, named by their ids."""
 
     kind = BlockKindField(["workingMemory", "observations", "remembered", "history", "new"])
@@ -395,7 +395,7 @@ class ContextBlockSerializer(AnswerSerializer):
     messageIds = BlockMessageIdsField(source="messages", required=False)
 
 
-class ContextSerializer(AnswerSerializer):
+class ContextSerializer(ResponseSerializer):
     """Everything that an agent passes to its model for the next turn."""
 
     threadId = TextField(source="thread_id")
@@ -408,21 +408,21 @@ class ContextSerializer(AnswerSerializer):
     omRecord = ObservationalRecordSerializer(source="record", allow_null=True)
 
 
-class IssueSerializer(AnswerSerializer):
+class IssueSerializer(ResponseSerializer):
     """One invalid field of a request."""
 
     field = TextField()
     message = TextField()
 
 
-class ErrorSerializer(AnswerSerializer):
+class ErrorSerializer(ResponseSerializer):
     """Why a request was refused."""
 
     error = TextField()
     issues = IssueSerializer(many=True, required=False)
 
 
-class SuccessSerializer(AnswerSerializer):
+class SuccessSerializer(ResponseSerializer):
     """The answer to a request that returns no data."""
 
     success = FlagField()
