@@ -1,4 +1,4 @@
-"""The format of this app: lossless JSON lines that `mastra_import` reads.
+"""Export lossless JSON Lines, which `mastra_import` can read.
 
 The first line contains the format and its version. It is followed by the working memories of
 resources, each thread with its working memory, messages and observations, and the observations of

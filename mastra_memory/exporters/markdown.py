@@ -1,4 +1,4 @@
-"""Markdown to read: a heading for each thread and for each message."""
+"""Export human-readable Markdown, with a heading for each thread and each message."""
 
 import re
 from collections.abc import Callable, Iterator

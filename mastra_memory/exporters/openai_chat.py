@@ -1,4 +1,4 @@
-"""Chat messages of OpenAI: one line of JSON for each thread, as fine-tuning expects it."""
+"""Export OpenAI chat messages, one line of JSON for each thread, as fine-tuning requires."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count

@@ -1,4 +1,4 @@
-"""The target of an export: standard output, or a file that appears only when it is complete."""
+"""Open the target of an export: standard output, or a file that appears when it is complete."""
 
 import gzip
 import os
@@ -29,11 +29,11 @@ class ExportCounts:
 def open_output(target: str, *, force: bool = False) -> Iterator[WriteBytes]:
     """Yield a function that writes bytes to the target.
 
-    A file appears under its name only at the end. After an error there is no new file, and an
-    existing one is unchanged.
+    A file appears under its name only at the end. After an error no file is created, and an
+    existing file is unchanged.
 
     Args:
-        target: A path, or `-` for standard output. Files whose name ends in `.gz` are packed.
+        target: A path, or `-` for standard output. Files whose name ends in `.gz` are compressed.
         force: Replace an existing file.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The SQL of this package. Each statement says why it is not written with the ORM."""
+"""The SQL of this package. Each docstring gives the reason for not using the ORM."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""CSV for spreadsheets: one row for each message."""
+"""Export CSV for spreadsheets, with one row for each message."""
 
 import csv
 import io

@@ -1,6 +1,6 @@
 """Import conversations from other systems.
 
-An import passes these modules in this order:
+An import goes through these modules in this order:
 
 1. `sources` opens the file, archive, folder or database and detects its format.
 2. `formats` reads it: every format yields the values that are defined in `records`.

@@ -1,4 +1,4 @@
-"""Convert values of foreign JSON. No function raises: an unexpected type gives an empty value."""
+"""Convert JSON values of other systems. Unexpected types become empty values, without an error."""
 
 from collections.abc import Mapping
 from datetime import datetime

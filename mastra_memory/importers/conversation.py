@@ -44,7 +44,7 @@ class _DraftToolCall:
 class ConversationBuilder:
     """Collect the messages of one conversation, then yield a thread and its messages.
 
-    Times never decrease, so that the order of the source is the order by time.
+    Times never decrease, so that messages ordered by time keep the order of the source.
     """
 
     def __init__(self, thread_id: str, resource_id: str, start: datetime, location: str) -> None:
@@ -80,8 +80,8 @@ class ConversationBuilder:
             key: Identifies the message in its conversation. The id is derived from it.
             role: The role of the message.
             parts: The parts of the content, in Mastra's format 2.
-            time: When it was created. Without it the message gets a time one millisecond after
-                the last one; a time before that of the last message is replaced by it.
+            time: When it was created. The default is one millisecond after the previous message.
+                A time before the previous message is replaced by the time of that message.
             metadata: The metadata of the content.
             location: Where it is in the source; default: the location of the conversation.
         """

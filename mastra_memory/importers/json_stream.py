@@ -22,7 +22,7 @@ MAX_RECORD_BYTES = 64 << 20
 """Longer records are refused, so that memory stays bounded."""
 
 _MAX_DEPTH = 1_024
-"""The number of open brackets that a closing bracket is compared with; JSON parsers refuse deeper
+"""A closing bracket is matched with one of this many open brackets. JSON parsers reject deeper
 nesting anyway."""
 _EXCERPT_BYTES = 500
 _TOO_LONG = f"longer than {MAX_RECORD_BYTES >> 20} MB"
@@ -87,7 +87,7 @@ def _read_head(stream: ByteStream) -> bytes:
 
 
 def _is_object_line(line: bytes) -> bool:
-    """Return whether the line is a complete object; no line of an indented object is one."""
+    """Return whether the line is a complete JSON object. This is False for indented JSON."""
     if not line.startswith(b"{"):
         return False
     try:

@@ -59,8 +59,8 @@ class Loader:
         Args:
             report: Receives the counts.
             batch: The maximum number of rows in a batch.
-            workers: The number of threads that store batches. More than one use connections of
-                their own, which do not see what an open transaction of the caller has written.
+            workers: The number of threads that store batches. If there are several, each uses its
+                own connection, which does not see uncommitted changes of the caller.
             update: Overwrite stored objects that differ in the source.
             dry_run: Only count what would be stored.
             before_store: Called with the rows of each batch before they are stored.

@@ -54,9 +54,9 @@ def is_small(job: ExportJob) -> bool:
 
 
 def run_export(job_id: int) -> bool:
-    """Write the file of an export; return False if there was nothing to do.
+    """Create the file of an export, and return True if this call has done it.
 
-    That is so if the job is finished or deleted, or if another worker is running it. An
+    Return False if the job is finished or deleted, or if another worker is running it. An
     interrupted job starts from the beginning. An error is stored with the job and raised again.
     """
     with _try_lock(job_id) as is_locked:
@@ -107,7 +107,7 @@ def list_unfinished_jobs() -> list[int]:
 
 
 def fail_abandoned_jobs() -> None:
-    """Mark jobs that were interrupted until the end of `RETRY_PERIOD` as failed.
+    """Mark unfinished jobs that are older than `RETRY_PERIOD` as failed.
 
     The user can start them again.
     """
@@ -117,7 +117,7 @@ def fail_abandoned_jobs() -> None:
     for job in old.defer("content"):
         with _try_lock(job.pk) as is_locked:
             if is_locked:
-                error = "The export was interrupted again and again."
+                error = "The export was interrupted repeatedly."
                 _update_job(job, state=ExportJob.State.FAILED, error=error)
 
 
@@ -136,7 +136,7 @@ def delete_expired_jobs() -> int:
 
 
 def get_file(job: ExportJob) -> tuple[bytes, str, str]:
-    """Return the unpacked file of a finished export, its name and its MIME type."""
+    """Return the decompressed file of a finished export, its name and its MIME type."""
     module, mime_type = FORMATS[ExportJob.Format(job.format)]
     stamp = timezone.localtime(job.created_at).strftime("%Y-%m-%d-%H%M")
     return gzip.decompress(bytes(job.content or b"")), f"threads-{stamp}{module.SUFFIX}", mime_type
@@ -147,7 +147,7 @@ def _update_job(job: ExportJob, **fields: object) -> None:
 
 
 def _build_file(job: ExportJob) -> tuple[bytes, list[str]]:
-    """Return the packed file and the ids of the threads it contains."""
+    """Return the compressed file and the ids of the threads in it."""
     module, _mime_type = FORMATS[ExportJob.Format(job.format)]
     buffer = io.BytesIO()
     exported: list[str] = []
@@ -164,7 +164,7 @@ def _build_file(job: ExportJob) -> tuple[bytes, list[str]]:
 
 
 def _ignore_progress() -> None:
-    """Do nothing after a thread: updates inside an exporter's transaction are not visible."""
+    """Ignore the progress: updates in the transaction of an exporter are not visible to others."""
 
 
 def _iterate_batches(thread_ids: Sequence[str]) -> Iterator[list[str]]:

@@ -19,7 +19,7 @@ from mastra_memory.models import (
 )
 
 MAX_THREADS_COUNTED = 5_000
-"""Threads that are filtered by their number of messages: those active last."""
+"""A filter by number of messages covers at most this many threads, newest activity first."""
 
 
 class HasFailedToolCall(Func):
@@ -155,5 +155,5 @@ def _filter_by_message_count(
 
 
 def _message_at(messages: QuerySet[Message], offset: int) -> QuerySet[Any, Any]:
-    """Return the message after `offset` others. Cheaper than counting a long thread."""
+    """Return the message at this index. This is faster than counting the messages of a thread."""
     return messages.values("pk")[offset : offset + 1]

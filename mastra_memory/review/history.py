@@ -133,8 +133,8 @@ def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
 def _value_or_placeholder(field: str) -> Case:
     """Return an expression for the value, or for `TOO_LONG_PLACEHOLDER` if it is too long.
 
-    PostgreSQL knows the stored size without reading the value. Since values are compressed, the
-    real size is checked as well, but only if the stored size is small.
+    The stored size is available without reading the value. Since values may be compressed, the real
+    size is checked as well, but only if the stored size is small.
     """
     stored = Func(F(field), function="pg_column_size", output_field=IntegerField())
     text = Cast(F(field), TextField())
@@ -150,7 +150,7 @@ def _value_or_placeholder(field: str) -> Case:
 def find_undoable_change(thread_id: str, *, with_values: bool = True) -> ThreadChange | None:
     """Return the newest edit that can be undone, or None.
 
-    Without `with_values`, the values are loaded only on access.
+    If `with_values` is False, the values are deferred: they are loaded on access.
     """
     edits = ThreadChange.objects.filter(thread_id=thread_id, kind__in=ThreadChange.UNDOABLE)
     if not with_values:

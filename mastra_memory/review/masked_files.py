@@ -20,7 +20,7 @@ _UTF16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def mask_file(data: bytes, mime_type: str, mask: Mask) -> bytes | None:
     """Return the masked file, or None if it is neither a text nor an image.
 
-    Its bytes decide whether it is a text: the MIME type is chosen by the sender.
+    Text is detected by its bytes, since the sender chooses the MIME type.
     """
     if mask is keep_text:
         return data

@@ -22,7 +22,7 @@ def filter_readable_messages(
 ) -> Container[str]:
     """Return the ids of those messages that still contain the words after masking.
 
-    The stored messages are known to match. `language` is a text search configuration of PostgreSQL.
+    All stored messages must match. `language` is a text search configuration of PostgreSQL.
     """
     if mask is keep_text:
         return frozenset(message_ids)
@@ -39,7 +39,7 @@ def filter_readable_texts(
 ) -> frozenset[str]:
     """Return the keys of those texts that still contain the words after masking.
 
-    The unmasked texts are known to match.
+    All unmasked texts must match.
     """
     if mask is keep_text:
         return frozenset(texts)
@@ -47,8 +47,8 @@ def filter_readable_texts(
     changed = {key: text for key, text in masked.items() if text != texts[key]}
     if not changed:
         return frozenset(texts)
-    # A random word takes the place of each masked value: a search for `email` must not find the
-    # placeholder, nor may a phrase match across it.
+    # Placeholders such as `[email]` are replaced by a random word, so that a search for `email`
+    # does not find them and phrases do not match across them.
     gap = f" {secrets.token_hex(12)} "
     without_placeholders = [replace_placeholders(text, gap) for text in changed.values()]
     matching = queries.list_texts_with_words(list(changed), without_placeholders, words, language)

@@ -1,4 +1,4 @@
-"""The SQL of this package. Each statement says why it is not written with the ORM."""
+"""The SQL of this package. Each docstring gives the reason for not using the ORM."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -133,10 +133,10 @@ def list_newest_matches(
 def list_previews(
     thread_ids: Sequence[str], *, max_messages: int, characters: int
 ) -> list[tuple[str, int, str, str]]:
-    """Return of each thread its id, message count, and the newest text with its role.
+    """Return the id, the message count, the role and text of the newest message of each thread.
 
-    Counts end at `max_messages` and texts at `characters`. The ORM has no lateral joins: it would
-    need a subquery for each column or a statement for each thread.
+    Counts are limited to `max_messages` and texts to `characters`. The ORM has no lateral joins: it
+    would need a subquery for each column or a statement for each thread.
     """
     return sql.fetch_all(
         """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, '')

@@ -27,7 +27,7 @@ class RubricQuestion:
     average: float | None
     """Mean share of the best answer, from 0 to 1."""
     agreement: float | None
-    """1 if all answers are equal, 0 if they are as far apart as possible; None below two."""
+    """1 if all answers are equal, 0 if they are as far apart as possible; None without a pair."""
 
 
 def list_questions(thread_id: str, user: Any) -> list[RubricQuestion]:

@@ -146,7 +146,7 @@ def highlight_passages(message_ids: Sequence[str], words: str, mask: Mask) -> di
 
 
 def _strip_markdown(text: str) -> str:
-    """Remove the Markdown syntax that only disturbs in one line of preview."""
+    """Remove Markdown syntax, so that a preview of one line is readable."""
     return re.sub(r"[ \t]{2,}", " ", _MARKDOWN_SYNTAX.sub(" ", text.replace("**", ""))).strip()
 
 

@@ -10,7 +10,7 @@ from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.models import Visit
 
 PRESENCE_TIMEOUT = timedelta(seconds=45)
-"""After this time without a request from an open page, its user is considered gone."""
+"""A user is no longer shown as a viewer after this time without a request of the open page."""
 
 
 @retry_conflicts

@@ -36,8 +36,8 @@ class FileFormat(Protocol):
     NAME: str
     """The value of `--format`."""
     KEEPS_IDS: bool
-    """Whether ids of threads, messages and resources are kept. If not, the user of the import has
-    to name the resource that the threads belong to."""
+    """Whether ids of threads, messages and resources are kept. If not, `--resource` or
+    `--resource-prefix` is required."""
 
     def detect(self, record: Mapping[str, Any]) -> bool:
         """Return whether a JSON record looks like one of this format."""

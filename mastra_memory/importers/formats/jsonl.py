@@ -72,7 +72,7 @@ def detect(record: Mapping[str, Any]) -> bool:
 
 
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
-    """Yield everything with the ids that it had; `resources` may change those of resources."""
+    """Yield all objects. Ids are kept, but `resources` may change resource ids."""
     for file in files:
         yield from read_items(file, partial(_read_record, resources))
 

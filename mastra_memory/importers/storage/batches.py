@@ -21,8 +21,8 @@ _ROW_ERROR_CLASSES = ("22", "23", "54")
 def store_rows(rows: Sequence[ImportRow], *, update: bool) -> list[RowResult]:
     """Store the rows in one transaction, and return what happened to each of them.
 
-    If the database refuses a row, the batch is halved until that row is alone; the other rows are
-    stored.
+    If the database rejects a row, the batch is split in half repeatedly to isolate this row. All
+    other rows are stored.
 
     Args:
         rows: Rows of any kind. Rows of one thread are in the order in which they are stored.

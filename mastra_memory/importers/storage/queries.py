@@ -1,7 +1,7 @@
 """SQL statements that store a batch of rows.
 
-Rows are stored set by set: the number of statements does not depend on the size of the batch.
-`place` is the index of a row in its batch.
+Each statement stores all rows of one kind, so the number of statements does not depend on the size
+of the batch. `place` is the index of a row in its batch.
 """
 
 # The ORM's `bulk_create(ignore_conflicts=True)` does not return which rows were inserted, and it

@@ -20,8 +20,8 @@ def store_threads(
 ) -> list[RowResult]:
     """Insert the threads that do not exist, and add them to `resources`.
 
-    An existing thread keeps its fields, but its `updated_at` is raised to that of the source. With
-    `update` it gets the title and the metadata of the source.
+    The fields of an existing thread are not changed, except `updated_at` if the source has a later
+    time. With `update`, title and metadata are replaced by those of the source.
     """
     # Of several rows with the same id the first one is stored.
     first = {row.item.id: row for row in reversed(rows) if isinstance(row.item, ImportedThread)}

@@ -1,4 +1,4 @@
-"""Do the work that lost background tasks left undone."""
+"""Do pending work whose background tasks were lost."""
 
 from typing import Any
 

@@ -147,7 +147,7 @@ def _build_resource_mapping(
     """Return which resources the threads belong to.
 
     Raises:
-        InvalidInput: The options do not say it, and the ids of the source have no meaning here.
+        InvalidInput: The format has no resource ids, and neither option is set.
     """
     if resource is not None:
         return ResourceMapping(check_id(resource, "--resource"))

@@ -47,7 +47,7 @@ def count_messages(database: MastraDatabase) -> int:
 
 
 def read(database: MastraDatabase, resources: ResourceMapping) -> Iterator[SourceItem]:
-    """Yield everything, threads first. Ids stay; `resources` may change those of resources."""
+    """Yield all objects, threads first. Ids are kept, but `resources` may change resource ids."""
     yield from _read_threads(database, resources)
     yield from _read_resources(database, resources)
     yield from _read_messages(database, resources)

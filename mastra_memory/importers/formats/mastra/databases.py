@@ -41,7 +41,7 @@ class MastraDatabase(Protocol):
 
 
 class MastraPostgres:
-    """A schema of a PostgreSQL database, in the state in which it was opened."""
+    """A schema of a PostgreSQL database, read in one snapshot."""
 
     insertion_order = "id"
 
@@ -167,7 +167,7 @@ def open_libsql(path: Path) -> Iterator[MastraLibsql]:
     Raises:
         InvalidInput: The file cannot be read.
     """
-    # Another thread than this one reads the rows, but never two at the same time.
+    # The rows are read in another thread, but never by two threads at the same time.
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
     )

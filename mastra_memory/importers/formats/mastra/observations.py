@@ -38,7 +38,7 @@ _HINT_KEYS = (
 
 
 def read(database: MastraDatabase, resources: ResourceMapping) -> Iterator[SourceItem]:
-    """Yield all generations, oldest first. Marks of observations in progress are not read."""
+    """Yield all generations, oldest first. Flags such as `isObserving` are not imported."""
     for row in database.iter_rows(queries.select_observations(database)):
         location = f"{TABLE} {row['id']}"
         try:
