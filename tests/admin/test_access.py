@@ -197,7 +197,7 @@ class TestHook:
         make_thread("alice", "mine")
         Thread.objects.filter(pk="mine").update(clone_source_id="secret")
         page = text_of(admin.get(page_of("mine")))
-        assert "Talk of bob" not in page and "gone" in page
+        assert "Talk of bob" not in page and "deleted" in page
 
     def test_queue__leads_only_to_what_is_visible(self, admin: Client) -> None:
         a_talk("bob")

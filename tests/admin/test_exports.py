@@ -165,7 +165,7 @@ def test_give_up__what_broke_off_for_hours_has_failed(admin: Client) -> None:
     )
     assert exports.list_unfinished_jobs() == []
     exports.delete_expired_jobs()
-    assert "interrupted again" in text_of(admin.get(f"{LIST}exports/"))
+    assert "was interrupted" in text_of(admin.get(f"{LIST}exports/"))
 
 
 def test_export__a_failure_shows_the_reason(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ CATALOGUE = ROOT / "mastra_memory" / "locale" / "fr" / "LC_MESSAGES" / "django"
 IN_PYTHON = re.compile(r"""(?:\b_|gettext|ngettext)\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)""")
 IN_TEMPLATE = re.compile(r"""{% translate (['"])(.*?)\1""")
 BLOCKS = re.compile(
-    r"{% blocktranslate[^%]*%}(.*?)(?:{% plural %}(.*?))?{% endblocktranslate %}", re.S
+    r"{% blocktranslate([^%]*)%}(.*?)(?:{% plural %}(.*?))?{% endblocktranslate %}", re.S
 )
 
 
@@ -31,7 +31,9 @@ def texts() -> Iterator[str]:
     for path in (ROOT / "mastra_memory" / "templates").rglob("*.html"):
         page = path.read_text()
         yield from (text for _quote, text in IN_TEMPLATE.findall(page))
-        for one, _many in BLOCKS.findall(page):
+        for options, one, _many in BLOCKS.findall(page):
+            if "trimmed" in options.split():
+                one = " ".join(line.strip() for line in one.strip().splitlines())
             yield re.sub(r"{{ (\w+) }}", r"%(\1)s", one.replace("%", "%%").replace("%%}", "%}"))
 
 

@@ -180,7 +180,7 @@ def test_context__survives_failing_search(settings: Any, caplog: pytest.LogCaptu
     settings.MASTRA_MEMORY = {"EMBEDDER": "unknown/model"}
     context = Memory(options=ALL).context("t", new_messages="Anything?")
     assert ids(context)[:2] == ["t0", "t1"]
-    assert "recalled" in caplog.text
+    assert "recall failed" in caplog.text
 
 
 @pytest.mark.django_db
