@@ -158,7 +158,9 @@ def mask_json(value: Any, apply: Mask) -> Any:
 def _mask_number(value: int | float, apply: Mask) -> int | float | str:
     """Return the number, or its masked text if a pattern recognizes it."""
     whole = isinstance(value, int) or value.is_integer()
-    if value in _EPOCH_MILLISECONDS or (not whole and abs(value) < 1e11):
+    # A range compares a float with each of its elements, so only integers may be looked up.
+    is_time = whole and int(value) in _EPOCH_MILLISECONDS
+    if is_time or (not whole and abs(value) < 1e11):
         return value
     digits = repr(int(value)) if whole and abs(value) < 1e20 else repr(value)
     masked = apply(digits)
