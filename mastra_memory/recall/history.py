@@ -53,15 +53,16 @@ def read_page(
     if resource_id is not None and owner != resource_id:
         raise AccessDenied
     messages = [StoredMessage(*row[2:-1]) for row in rows if row[2] is not None]
-    reached_bytes = limit is not None and limits.reaches_page_bytes(messages)
     if include_total:
         total = counted
         has_more = limit is not None and offset + min(limit, len(messages)) < total
     else:
-        has_more = limit is not None and (len(messages) > limit or reached_bytes)
+        has_more = limit is not None and (
+            len(messages) > limit or limits.reaches_page_bytes(messages)
+        )
         messages = messages[:limit]
         total = offset + len(messages)
-    if has_more and reached_bytes and per_page is not False and len(messages) < per_page:
+    if has_more and limit is not None and len(messages) < limit:
         return build_short_page(messages, offset, total)
     return MessagePage(messages, total, page, per_page, has_more)
 

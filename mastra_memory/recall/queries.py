@@ -21,10 +21,25 @@ DEEP_OFFSET = 200
 """From this offset on, the keys of a page are read from the index first, then its rows."""
 
 
-def _bytes_before(order: str) -> str:
-    """Return SQL for the bytes of content in the rows `p` before each row, in that order."""
-    return f"""sum(octet_length(p.content)) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING)
-        - octet_length(p.content)"""
+def _end_at_bytes(rows: str, order: str) -> str:
+    """Return SQL for the first of these messages, up to `MAX_PAGE_BYTES` of content.
+
+    At least one message is returned. The last column, `bytes_before`, is not a part of the message.
+
+    Args:
+        rows: A query for `MESSAGE_COLUMNS`. Its parameters are followed by one more: the bytes.
+        order: The order of the messages, as columns of `p`.
+    """
+    return f"""(SELECT * FROM (
+        SELECT p.*, sum(octet_length(p.content)) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING)
+            - octet_length(p.content) AS bytes_before
+        FROM ({rows}) p) p
+        WHERE p.bytes_before < %s) p"""
+
+
+def _get_max_bytes(limit: int | None) -> int:
+    """Return the bytes that end a page of `limit` messages. Without a limit nothing ends it."""
+    return sql.MAX_PAGE if limit is None else limits.get_max_page_bytes()
 
 
 def read_history_page(
@@ -63,11 +78,7 @@ def read_history_page(
         f"""WITH owner AS MATERIALIZED (
             SELECT t.resource_id, {total} AS total FROM mastra_memory_thread t WHERE t.id = %s)
         SELECT owner.resource_id, owner.total, p.*
-        FROM owner LEFT JOIN (
-            SELECT * FROM (
-                SELECT p.*, {_bytes_before(order)} AS bytes_before
-                FROM (SELECT {MESSAGE_COLUMNS} {page}) p) p
-            WHERE p.bytes_before < %s) p ON TRUE
+        FROM owner LEFT JOIN {_end_at_bytes(f"SELECT {MESSAGE_COLUMNS} {page}", order)} ON TRUE
         ORDER BY {order}""",
         [
             *total_params,
@@ -76,7 +87,7 @@ def read_history_page(
             *where.params,
             row_limit,
             min(offset, sql.MAX_PAGE),
-            sql.MAX_PAGE if limit is None else limits.get_max_page_bytes(),
+            _get_max_bytes(limit),
         ],
     )
 
@@ -86,20 +97,20 @@ def read_page_of_threads(
 ) -> tuple[int, list[StoredMessage]]:
     """Return how many messages `m` match, and one page of them by time, in one statement."""
     direction = "DESC" if newest_first else "ASC"
-    bytes_before = _bytes_before(f"p.created {direction}, p.sequence {direction}")
+    page = _end_at_bytes(
+        f"""SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
+            ORDER BY m.created_at {direction}, m.sequence {direction} LIMIT %s OFFSET %s""",
+        f"p.created {direction}, p.sequence {direction}",
+    )
     rows = sql.fetch_all(
-        f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_message m WHERE {where}),
-            page AS (SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
-                ORDER BY m.created_at {direction}, m.sequence {direction} LIMIT %s OFFSET %s)
-        SELECT total.total, page.* FROM total LEFT JOIN (
-            SELECT * FROM (SELECT p.*, {bytes_before} AS bytes_before FROM page p) p
-            WHERE p.bytes_before < %s) page ON TRUE""",
+        f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_message m WHERE {where})
+        SELECT total.total, p.* FROM total LEFT JOIN {page} ON TRUE""",
         [
             *where.params,
             *where.params,
             limit,
             offset,
-            sql.MAX_PAGE if limit is None else limits.get_max_page_bytes(),
+            _get_max_bytes(limit),
         ],
     )
     return rows[0][0], [StoredMessage(*row[1:-1]) for row in rows if row[1] is not None]
@@ -107,12 +118,11 @@ def read_page_of_threads(
 
 def list_newest(where: sql.Where, limit: int) -> list[StoredMessage]:
     """Return the newest messages `m` that match, newest first."""
+    order = "p.created DESC, p.sequence DESC"
+    newest = f"""SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
+        ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s"""
     rows = sql.fetch_all(
-        f"""SELECT * FROM (
-            SELECT p.*, {_bytes_before("p.created DESC, p.sequence DESC")} AS bytes_before FROM (
-                SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
-                ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s) p) p
-        WHERE p.bytes_before < %s ORDER BY p.created DESC, p.sequence DESC""",
+        f"SELECT * FROM {_end_at_bytes(newest, order)} ORDER BY {order}",
         [*where.params, limit, limits.get_max_page_bytes()],
     )
     return [StoredMessage(*row[:-1]) for row in rows]
@@ -127,6 +137,10 @@ def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMe
     neighbours = build_neighbours(
         "target", "m.thread_id, m.created_at, m.sequence", before="w.before", after="w.after"
     )
+    order = "p.created, p.sequence"
+    messages = f"""SELECT {MESSAGE_COLUMNS} FROM keys k CROSS JOIN LATERAL (
+        SELECT * FROM mastra_memory_message m WHERE m.thread_id = k.thread_id
+        AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m"""
     rows = sql.fetch_all(
         f"""WITH keys AS (
             SELECT DISTINCT k.thread_id, k.created_at, k.sequence
@@ -136,12 +150,7 @@ def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMe
                 SELECT target.thread_id, target.created_at, target.sequence
                 UNION ALL {neighbours}
             ) k)
-        SELECT * FROM (
-            SELECT p.*, {_bytes_before("p.created, p.sequence")} AS bytes_before FROM (
-                SELECT {MESSAGE_COLUMNS} FROM keys k CROSS JOIN LATERAL (
-                    SELECT * FROM mastra_memory_message m WHERE m.thread_id = k.thread_id
-                    AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m) p) p
-        WHERE p.bytes_before < %s ORDER BY p.created, p.sequence""",
+        SELECT * FROM {_end_at_bytes(messages, order)} ORDER BY {order}""",
         [
             [json_text.clean_text(include.id) for include in includes],
             [max(include.before, 0) for include in includes],
