@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from django.contrib.postgres.search import SearchConfig
 from django.db.models import F, Func
 
-from mastra_memory import conf
+from mastra_memory import conf, tasks
 from mastra_memory.db import sql, text_search
 from mastra_memory.embedding import embedder, indexing, queue, stats
 from mastra_memory.embedding.vector_index import VectorIndex
@@ -15,10 +15,6 @@ from mastra_memory.review import exports
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
 
-EMBED_SECONDS = 20.0
-"""Seconds of embedding between two checks for requests that have become due."""
-WORDS_BATCH = 5_000
-"""Messages whose search words are written in one statement."""
 REBUILD_RATIO = 4
 """Rebuild an index that would grow by more than 1/4: inserting a vector into an HNSW index was
 measured to cost about eight times as much as including it in a build."""
@@ -31,7 +27,7 @@ def embed_pending() -> int:
         queue.enqueue_copies(model)
     total, more = 0, True
     while more:
-        done, more = indexing.embed_pending(seconds=EMBED_SECONDS)
+        done, more = indexing.embed_pending(seconds=tasks.EMBED_TASK_SECONDS)
         total += done
     return total
 
@@ -39,7 +35,7 @@ def embed_pending() -> int:
 def write_pending_words() -> int:
     """Write the search words of all messages that have none, and return how many were written."""
     total = 0
-    while done := tsvector.index_pending_words(limit=WORDS_BATCH):
+    while done := tsvector.index_pending_words(limit=tasks.WRITE_WORDS_BATCH_SIZE):
         total += done
     return total
 
