@@ -1,20 +1,18 @@
 """Observational records: one generation with its chunks, read-only."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.contrib.admin.utils import quote, unquote
-from django.core.exceptions import PermissionDenied
+from django.contrib.admin.utils import quote
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.admin import access, plain_text
-from mastra_memory.admin.base import ReadOnlyAdmin, secure_view
+from mastra_memory.admin import access
 from mastra_memory.admin.changelist import (
     BoundedPaginator,
     TruncatedChangeList,
@@ -22,6 +20,7 @@ from mastra_memory.admin.changelist import (
     get_owner_name,
 )
 from mastra_memory.admin.markdown import escape_bidi_overrides
+from mastra_memory.admin.plain_text import PlainTextAdmin, iterate_record_texts
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import mask_beginning
 from mastra_memory.models import ObservationalRecord, ObservationChunk
@@ -92,9 +91,10 @@ class ChunkInline(_StackedInline):
 
 
 @admin.register(ObservationalRecord)
-class ObservationalRecordAdmin(ReadOnlyAdmin):
+class ObservationalRecordAdmin(PlainTextAdmin):
     """Read-only list of the records of visible threads and resources."""
 
+    text_heading = _("Observations")
     list_filter = ["scope", "origin_type"]
     search_fields = ["=thread__id", "=resource_id"]
     search_help_text = _("The id of a thread or a resource")
@@ -140,22 +140,9 @@ class ObservationalRecordAdmin(ReadOnlyAdmin):
         long = ("active_observations", "buffered_reflection", "observed_message_ids", "metadata")
         return annotate_thread_title(rows).defer(*long)
 
-    def get_urls(self) -> list[URLPattern]:
-        """Return the URL patterns. Django's last pattern matches any path, so ours comes first."""
-        route = "<path:object_id>/text/"
-        view = secure_view(self.admin_site.admin_view(self.text_view))
-        own = path(route, view, name="mastra_memory_observationalrecord_text")
-        return [own, *super().get_urls()]
-
-    def text_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """Show all texts of a record as plain text."""
-        record = self.get_object(request, unquote(object_id))
-        if not self.has_view_permission(request, record):
-            raise PermissionDenied
-        if record is None:
-            raise Http404
-        texts = plain_text.iterate_record_texts(record)
-        return plain_text.plain_text_response(self, request, record, gettext("Observations"), texts)
+    def iterate_texts(self, row: Any) -> Iterator[str]:
+        """Yield the texts for the page with plain text."""
+        return iterate_record_texts(row)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         """Return the record with a function `shown` that masks and renders a text for the user.

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.contrib.admin import ModelAdmin
-from django.contrib.admin.utils import quote
-from django.http import Http404, HttpRequest
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
+from mastra_memory.admin.base import ReadOnlyAdmin, secure_view
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.working_memory_panel import parse_document
@@ -55,24 +56,40 @@ def read_page(request: HttpRequest, texts: Iterable[str], mask: Mask) -> TextPag
     return TextPage(escape_bidi_overrides(mask(text[start:end])), number, end < len(text))
 
 
-def plain_text_response(
-    model_admin: "ModelAdmin[Any]",
-    request: HttpRequest,
-    row: Any,
-    heading: str,
-    texts: Iterable[str],
-) -> TemplateResponse:
-    """Return a page of the texts of a row that has its own change page."""
-    opts = model_admin.opts
-    change = f"admin:{opts.app_label}_{opts.model_name}_change"
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "opts": opts,
-        "title": heading,
-        "back": reverse(change, args=[quote(row.pk)]),
-        "page": read_page(request, texts, access.get_mask(request.user)),
-    }
-    return TemplateResponse(request, "admin/mastra_memory/plain_text.html", context)
+class PlainTextAdmin(ReadOnlyAdmin):
+    """A model admin with a page that shows all texts of a row, at `<change page>/text/`.
+
+    Subclasses set `text_heading` and override `iterate_texts`.
+    """
+
+    text_heading: Any
+
+    def iterate_texts(self, row: Any) -> Iterator[str]:
+        """Yield the texts of a row, which are shown one after the other."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the URL patterns. Django's last pattern matches any path, so ours comes first."""
+        view = secure_view(self.admin_site.admin_view(self.text_view))
+        name = f"{self.opts.app_label}_{self.opts.model_name}_text"
+        return [path("<path:object_id>/text/", view, name=name), *super().get_urls()]
+
+    def text_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """Show one page of the texts."""
+        row = self.get_object(request, unquote(object_id))
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if row is None:
+            raise Http404
+        change = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": self.text_heading,
+            "back": reverse(change, args=[quote(row.pk)]),
+            "page": read_page(request, self.iterate_texts(row), access.get_mask(request.user)),
+        }
+        return TemplateResponse(request, "admin/mastra_memory/plain_text.html", context)
 
 
 def _join_beginning(texts: Iterable[str], limit: int) -> str:

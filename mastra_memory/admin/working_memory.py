@@ -1,5 +1,6 @@
 """Working memory: the current text and its revisions."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
@@ -7,14 +8,12 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.db.models.functions import Left
-from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
-from django.utils.translation import gettext
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, conversation, working_memory_panel
-from mastra_memory.admin.base import ReadOnlyAdmin, secure_view
 from mastra_memory.admin.changelist import (
     BoundedPaginator,
     TruncatedChangeList,
@@ -22,7 +21,7 @@ from mastra_memory.admin.changelist import (
     get_owner_name,
 )
 from mastra_memory.admin.markdown import escape_bidi_overrides
-from mastra_memory.admin.plain_text import iterate_memory_texts, plain_text_response
+from mastra_memory.admin.plain_text import PlainTextAdmin, iterate_memory_texts
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.models import WorkingMemory
@@ -31,9 +30,10 @@ PREVIEW_TEMPLATE = "admin/mastra_memory/thread/memory_edit.html"
 
 
 @admin.register(WorkingMemory)
-class WorkingMemoryAdmin(ReadOnlyAdmin):
+class WorkingMemoryAdmin(PlainTextAdmin):
     """List of the working memories of visible threads and resources, with an editing page."""
 
+    text_heading = _("Working memory")
     list_filter = ["scope"]
     search_fields = ["=thread__id", "=resource_id"]
     search_help_text = _("The id of a thread or a resource")
@@ -58,22 +58,9 @@ class WorkingMemoryAdmin(ReadOnlyAdmin):
         rows = annotate_thread_title(rows).defer("content")
         return rows.annotate(beginning=beginning)
 
-    def get_urls(self) -> list[URLPattern]:
-        """Return the URL patterns. Django's last pattern matches any path, so ours comes first."""
-        route = "<path:object_id>/text/"
-        view = secure_view(self.admin_site.admin_view(self.text_view))
-        own = path(route, view, name="mastra_memory_workingmemory_text")
-        return [own, *super().get_urls()]
-
-    def text_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """Show the whole text as plain text."""
-        row = self.get_object(request, unquote(object_id))
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        if row is None:
-            raise Http404
-        texts = iterate_memory_texts(row.content)
-        return plain_text_response(self, request, row, gettext("Working memory"), texts)
+    def iterate_texts(self, row: Any) -> Iterator[str]:
+        """Yield the texts for the page with plain text."""
+        return iterate_memory_texts(row.content)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Return the columns. Texts are masked for the user."""
