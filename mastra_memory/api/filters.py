@@ -10,7 +10,7 @@ from django_filters.fields import IsoDateTimeField
 from rest_framework.request import Request
 
 from mastra_memory.api.errors import flatten_errors
-from mastra_memory.api.serializers.base import build_parameter_error
+from mastra_memory.api.serializers.request_base import build_parameter_error
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Thread

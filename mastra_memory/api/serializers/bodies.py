@@ -1,6 +1,5 @@
 """Serializers of request bodies."""
 
-from mastra_memory.api.serializers.base import RequestSerializer
 from mastra_memory.api.serializers.fields import (
     DateTimeField,
     IntegerField,
@@ -17,6 +16,7 @@ from mastra_memory.api.serializers.fields import (
     VersionField,
     WritingConfigField,
 )
+from mastra_memory.api.serializers.request_base import RequestSerializer
 
 
 class CreateThreadBody(RequestSerializer):

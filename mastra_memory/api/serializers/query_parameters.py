@@ -7,8 +7,8 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from mastra_memory.api.serializers import json_schemas
-from mastra_memory.api.serializers.base import build_parameter_error
 from mastra_memory.api.serializers.fields import Field, JsonObjectField
+from mastra_memory.api.serializers.request_base import build_parameter_error
 from mastra_memory.db import json_text, times
 from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.exceptions import InvalidInput

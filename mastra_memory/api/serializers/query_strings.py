@@ -8,7 +8,6 @@ from rest_framework import serializers
 from rest_framework.fields import SkipField, empty
 
 from mastra_memory.api.serializers import json_schemas
-from mastra_memory.api.serializers.base import RequestSerializer
 from mastra_memory.api.serializers.fields import (
     DateTimeField,
     FlagField,
@@ -25,6 +24,7 @@ from mastra_memory.api.serializers.query_parameters import (
     OrderParameter,
     Parameter,
 )
+from mastra_memory.api.serializers.request_base import RequestSerializer
 from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.types import Include, MessageFilter
 

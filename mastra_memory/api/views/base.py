@@ -21,8 +21,8 @@ from mastra_memory.api.pagination import PageNumberPagination
 from mastra_memory.api.parsers import ContentNegotiation, JsonParser, parse_chunked_body
 from mastra_memory.api.permissions import HasResource
 from mastra_memory.api.renderers import JsonRenderer
-from mastra_memory.api.serializers.base import RequestSerializer
 from mastra_memory.api.serializers.query_strings import QuerySerializer
+from mastra_memory.api.serializers.request_base import RequestSerializer
 from mastra_memory.db import statement_timeout
 from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured, ThreadNotFound
