@@ -62,9 +62,8 @@ def _convert_large_integer(number: int) -> float:
     try:
         return float(number)
     except OverflowError:
-        return (
-            math.inf if number > 0 else -math.inf
-        )  # JSON has no infinity: it is written as null, as in JavaScript.
+        # JSON has no infinity: it is written as null, as in JavaScript.
+        return math.inf if number > 0 else -math.inf
 
 
 def loads(data: bytes | str, *, max_values: int | None = None) -> Any:
