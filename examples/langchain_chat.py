@@ -8,7 +8,7 @@ import uuid
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from examples.setting import prepare, say
+from examples.django_setup import prepare, say
 
 
 def main() -> None:

@@ -11,11 +11,11 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from examples.setting import prepare, say
+from examples.django_setup import prepare, say
 
 
 def main() -> None:
-    """Run a graph twice. The graph itself stores nothing."""
+    """Run a graph twice. It has no checkpointer: the thread is its only memory."""
     prepare()
     from mastra_memory.adapters.langchain import MastraChatMessageHistory
 

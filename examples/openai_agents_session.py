@@ -11,7 +11,7 @@ from typing import Any
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from examples.setting import prepare, say
+from examples.django_setup import prepare, say
 
 
 class CountingModel(Model):

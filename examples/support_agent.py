@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from examples.setting import prepare, say
+from examples.django_setup import prepare, say
 
 
 def fake_model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

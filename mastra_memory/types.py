@@ -116,7 +116,7 @@ class CloneResult(Generic[ClonedMessage]):
     message_id_map: dict[str, str]
     """Id in the source to id in the clone, in the order of the conversation."""
     messages: list[ClonedMessage] = field(default_factory=list)
-    """The copied messages, or the values that `shape` returned for them."""
+    """The copied messages, or the values that `convert` returned for them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from tests.project.commands import ROOT, environment
 NAMES = sorted(
     path.stem
     for path in (ROOT / "examples").glob("*.py")
-    if path.stem not in ("__init__", "setting")
+    if path.stem not in ("__init__", "django_setup")
 )
 SAID = {
     "support_agent": [

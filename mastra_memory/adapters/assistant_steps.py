@@ -39,21 +39,21 @@ def has_outcome(part: Mapping[str, Any]) -> bool:
     return tool_calls.get_state_rank(part["toolInvocation"]) >= tool_calls.FINISHED_RANK
 
 
-def split_steps(content: Mapping[str, Any], *, library: str, whole: bool) -> Iterator[Step]:
+def split_steps(content: Mapping[str, Any], *, library: str, single_step: bool) -> Iterator[Step]:
     """Yield the steps of a message in order.
 
-    Mastra stores a whole turn in one message. A new step begins at
-    a `step-start` part, and at any part other than a tool call after a result.
+    Mastra stores a whole turn in one message. A new step begins at a `step-start` part, and at any
+    part other than a tool call after a result.
 
     Args:
         content: The content of an assistant's message.
         library: The library whose metadata has the order in which results arrived.
-        whole: Yield one step only, for messages that the library wrote.
+        single_step: Yield the message as one step, because the library wrote it so.
     """
     step = Step()
     for part in content["parts"]:
         begins_step = part.get("type") == "step-start" or (step.results and not is_tool_call(part))
-        if begins_step and not whole and step.parts:
+        if begins_step and not single_step and step.parts:
             yield _sort_results(step, library)
             step = Step()
         if part.get("type") == "step-start":

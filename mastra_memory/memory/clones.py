@@ -38,7 +38,7 @@ class CloneMethods(MemoryBase):
         title: str = "",
         metadata: Mapping[str, object] | None = None,
         selection: MessageSelection | None = None,
-        shape: Callable[[StoredMessage], T],
+        convert: Callable[[StoredMessage], T],
         options: OptionOverrides | None = None,
     ) -> CloneResult[T]: ...
 
@@ -52,7 +52,7 @@ class CloneMethods(MemoryBase):
         title: str = "",
         metadata: Mapping[str, object] | None = None,
         selection: MessageSelection | None = None,
-        shape: Callable[[StoredMessage], object] | None = None,
+        convert: Callable[[StoredMessage], object] | None = None,
         options: OptionOverrides | None = None,
     ) -> object:
         """Copy a thread with its messages, working memory and observations.
@@ -66,7 +66,7 @@ class CloneMethods(MemoryBase):
             title: The title of the copy; empty for "Clone of" and the title of the source.
             metadata: Metadata of the copy, merged over that of the source.
             selection: The messages to copy; None for all.
-            shape: Convert each copied message while it is read. `messages` of the result then
+            convert: Convert each copied message while it is read. `messages` of the result then
                 holds the converted values, and a long thread is not held in memory twice.
             options: Options for this call.
 
@@ -82,8 +82,8 @@ class CloneMethods(MemoryBase):
             title=title,
             metadata=metadata,
             selection=selection,
-            shape=shape,
-            memory=self.options.merged(options).working_memory,
+            convert=convert,
+            memory_options=self.options.merged(options).working_memory,
         )
         _send_cloned(source_thread_id, result.thread)
         return result
@@ -112,7 +112,7 @@ class CloneMethods(MemoryBase):
             metadata=metadata,
             selection=selection,
             with_messages=False,
-            memory=self.options.merged(options).working_memory,
+            memory_options=self.options.merged(options).working_memory,
         )
         _send_cloned(source_thread_id, result.thread)
         return result

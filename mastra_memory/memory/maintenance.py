@@ -80,7 +80,7 @@ def request_embeddings(
     return sum(backlog.pending for backlog in stats.list_backlogs() if backlog.model == model)
 
 
-def embed_model(model: str) -> Iterator[int]:
+def embed_queued_messages(model: str) -> Iterator[int]:
     """Embed all queued messages of one model, and yield the number of messages of each batch."""
     while True:
         claimed, stored = indexing.embed_batch(model)

@@ -8,7 +8,7 @@ from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.embedding import queue
 from mastra_memory.memory.base import make_async
 from mastra_memory.memory.saving import MessageSaving
-from mastra_memory.recall import multi_thread, selection
+from mastra_memory.recall import selection, several_threads
 from mastra_memory.recall.selection import HideSignals
 from mastra_memory.types import (
     Include,
@@ -39,11 +39,14 @@ class MessageMethods(MessageSaving):
             AccessDenied: A thread belongs to another resource.
             Conflict: The id of a message belongs to a message of another resource.
         """
-        return self._save(batch, strip=True)
+        return self._save(batch, strip_memory=True)
 
     def persist_messages(self, batch: Sequence[Mapping[str, object]]) -> SavedMessages:
-        """Save messages as `save_messages` does, but keep `<working_memory>` tags."""
-        return self._save(batch, strip=False)
+        """Save messages as `save_messages` does, but keep `<working_memory>` tags.
+
+        The messages are not embedded.
+        """
+        return self._save(batch, strip_memory=False)
 
     def list_messages(
         self,
@@ -78,8 +81,8 @@ class MessageMethods(MessageSaving):
             include: Messages to add, with their neighbours. For one thread only.
             include_system_reminders: Keep system reminders if `hide_signals` is None. For one
                 thread only.
-            hide_signals: Which signals to hide. None: system reminders. False: none. True: all.
-                A list: signals of these types. For one thread only.
+            hide_signals: Which messages with the role `signal` to hide. None: system reminders.
+                False: none. True: all. A list: those of these types. For one thread only.
             include_total: False skips counting: `total` is then a lower bound. For one thread
                 only.
 
@@ -95,7 +98,7 @@ class MessageMethods(MessageSaving):
                     "`include`, `include_system_reminders`, `hide_signals` and `include_total`"
                     " need `thread_id`; they do not work with `thread_ids`"
                 )
-            return multi_thread.list_messages(
+            return several_threads.list_messages(
                 thread_ids,
                 resource_id=resource_id,
                 page=page,

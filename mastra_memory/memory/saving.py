@@ -17,14 +17,14 @@ class MessageSaving(MemoryBase):
     """Save messages for all methods of `Memory` that store them."""
 
     @retry_conflicts
-    def _save(self, batch: Sequence[Mapping[str, object]], *, strip: bool) -> SavedMessages:
-        """Validate and store a batch, then queue embeddings, titles and search vectors.
+    def _save(self, batch: Sequence[Mapping[str, object]], *, strip_memory: bool) -> SavedMessages:
+        """Validate and store a batch, then queue embeddings, titles and search words.
 
-        `strip` removes working-memory tags. Messages that keep them are not embedded.
+        `strip_memory` removes working-memory tags. Messages that keep them are not embedded.
         """
-        drafts = validation.validate_messages(batch, strip=strip)
+        drafts = validation.validate_messages(batch, strip_memory=strip_memory)
         generates_titles = self.options.generate_title is not None and not self.options.read_only
-        models = self._embedders if strip else ()
+        models = self._embedders if strip_memory else ()
         # `save_messages` needs no transaction around it, which would cost two more statements.
         # Only requests for titles must be committed together with the messages.
         with routing.atomic() if generates_titles else nullcontext():

@@ -41,7 +41,7 @@ class ThreadMethods(MemoryBase):
             thread_id=thread_id,
             title=title,
             metadata=metadata,
-            save_for_resource_too=self._has_resource_working_memory(),
+            save_memory_for_resource=self._has_resource_working_memory(),
         )
 
     @retry_conflicts
@@ -139,7 +139,8 @@ class ThreadMethods(MemoryBase):
             thread_id: The id of the thread.
             title: The new title; None keeps the old one.
             metadata: Top-level keys to set; None keeps the metadata.
-            replace_metadata: Drop the keys that `metadata` does not contain.
+            replace_metadata: Remove the keys that `metadata` does not contain, except reserved
+                keys such as `workingMemory`.
 
         Raises:
             ThreadNotFound: The thread does not exist.
@@ -183,6 +184,7 @@ class ThreadMethods(MemoryBase):
             )
         return thread
 
+    # The name of this method in Mastra's `Memory`.
     update_thread_resource_id = transfer_thread
 
     acreate_thread = make_async(create_thread)

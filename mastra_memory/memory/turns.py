@@ -184,7 +184,7 @@ class TurnMethods(MessageSaving):
             return turns.preview_messages(rows)
         with routing.atomic(durable=durable):
             reconciled = turn_tool_calls.reconcile_tool_calls(thread_id, rows)
-            return self._save(reconciled, strip=True).messages
+            return self._save(reconciled, strip_memory=True).messages
 
     def summarize_thread(
         self,

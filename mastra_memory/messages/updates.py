@@ -78,7 +78,7 @@ def _apply_change(position: int, message: StoredMessage, change: Mapping[str, An
             "content": _merge_content(message, change),
             "createdAt": change.get("createdAt"),
         },
-        strip=False,
+        strip_memory=False,
     )
     if valid_message is None:
         raise InvalidInput(f"messages.{position}: an update may not empty a message")

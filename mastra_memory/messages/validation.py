@@ -44,7 +44,7 @@ class ValidMessage(NamedTuple):
     """None means the time of saving."""
 
 
-def validate_messages(messages: Sequence[Any], *, strip: bool = True) -> list[ValidMessage]:
+def validate_messages(messages: Sequence[Any], *, strip_memory: bool = True) -> list[ValidMessage]:
     """Check a batch and return the messages to store.
 
     System messages, transient signals and empty messages are left out. Of several messages with
@@ -53,7 +53,7 @@ def validate_messages(messages: Sequence[Any], *, strip: bool = True) -> list[Va
     Args:
         messages: Objects with Mastra's names: `id`, `threadId`, `resourceId`, `role`, `type`,
             `content`, `createdAt`.
-        strip: Remove tags and tool calls of working memory from the content first.
+        strip_memory: Remove tags and tool calls of working memory from the content first.
 
     Raises:
         InvalidInput: A message is invalid. The error names its index and field.
@@ -63,7 +63,7 @@ def validate_messages(messages: Sequence[Any], *, strip: bool = True) -> list[Va
     valid_messages: dict[str, ValidMessage] = {}
     for index, message in enumerate(messages):
         try:
-            valid_message = validate_message(index, message, strip=strip)
+            valid_message = validate_message(index, message, strip_memory=strip_memory)
         except InvalidInput as error:
             issues = [Issue(f"messages.{index}.{i.field}", i.message) for i in error.issues]
             raise InvalidInput(f"messages.{index}: {error}", issues) from None
@@ -99,7 +99,7 @@ def _check_owners(messages: Sequence[Any]) -> None:
 
 
 def validate_message(
-    position: int, message: Mapping[str, Any], *, strip: bool
+    position: int, message: Mapping[str, Any], *, strip_memory: bool
 ) -> ValidMessage | None:
     """Check one message and return it, or None if it is not stored.
 
@@ -112,7 +112,7 @@ def validate_message(
     if role not in ROLES:
         reason = f"must be one of {', '.join(ROLES)}"
         raise InvalidInput(f"role {reason}", [Issue("role", reason)])
-    content, content_json = _read_content(message, strip=strip)
+    content, content_json = _read_content(message, strip_memory=strip_memory)
     if content is None or not (content["parts"] or content.get("content")):
         return None
     if signal_types.is_transient_signal(role, content):
@@ -134,14 +134,14 @@ def validate_message(
 
 
 def _read_content(
-    message: Mapping[str, Any], *, strip: bool
+    message: Mapping[str, Any], *, strip_memory: bool
 ) -> tuple[normalization.Content | None, str]:
     """Return the content in format 2 and as JSON text; None if stripping left nothing."""
     content: normalization.Content | None = normalization.normalize_content(message)
     limits.check_parts(content or {})
     content_json = json_text.dumps(content)
     limits.check_size(content_json, conf.app_settings().MAX_MESSAGE_BYTES, "content")
-    if content and strip and normalization.may_contain_working_memory(content_json):
+    if content and strip_memory and normalization.may_contain_working_memory(content_json):
         content = normalization.strip_working_memory(content)
         content_json = json_text.dumps(content)
     return content, content_json

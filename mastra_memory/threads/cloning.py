@@ -31,9 +31,9 @@ def clone_thread(
     title: str = "",
     metadata: Mapping[str, Any] | None = None,
     selection: MessageSelection | None = None,
-    memory: WorkingMemoryOptions | None = None,
+    memory_options: WorkingMemoryOptions | None = None,
     with_messages: bool = True,
-    shape: Callable[[StoredMessage], Any] | None = None,
+    convert: Callable[[StoredMessage], Any] | None = None,
 ) -> CloneResult[Any]:
     """Copy a thread with its messages, working memory and observations, in one transaction.
 
@@ -47,9 +47,9 @@ def clone_thread(
         title: Its title; empty means "Clone of ..." with the title of the source.
         metadata: Overrides keys of the source's metadata.
         selection: Which messages are copied; None means all.
-        memory: The options of working memory; None copies none.
+        memory_options: The options of working memory; None copies no working memory.
         with_messages: Also read the copied messages and return them.
-        shape: Converts each copy as it is read, so that large clones are not in memory twice.
+        convert: Converts each copy as it is read, so that large clones are not in memory twice.
 
     Raises:
         ThreadNotFound: The source does not exist.
@@ -65,9 +65,9 @@ def clone_thread(
             id_map[old] = new
             if with_messages:
                 message = StoredMessage(new, clone_id, owner, *rest)
-                messages.append(shape(message) if shape else message)
+                messages.append(convert(message) if convert else message)
         stored = _write_metadata(source, clone_id, metadata, id_map)
-        _copy_working_memory(source, clone_id, owner, memory)
+        _copy_working_memory(source, clone_id, owner, memory_options)
         generations.clone_head(
             source_id=source.id,
             source_resource_id=source.resource_id,
@@ -75,7 +75,7 @@ def clone_thread(
             clone_resource_id=owner,
             message_id_map=id_map,
         )
-    if memory is not None and memory.enabled and memory.scope == "thread":
+    if memory_options and memory_options.enabled and memory_options.scope == "thread":
         stored = threads.get_thread(clone_id)
     return CloneResult(stored, id_map, messages)
 
@@ -130,7 +130,7 @@ def _copy_messages(
 
 
 def _build_id_prefix() -> str:
-    """Return the first 15 characters of the copies' ids: the time in milliseconds, the version."""
+    """Return the first 15 characters of the copies' ids: the milliseconds and the UUID version."""
     moment = f"{time.time_ns() // 1_000_000:012x}"
     return f"{moment[:8]}-{moment[8:]}-8"
 
@@ -205,12 +205,12 @@ def _map_cursor(metadata: dict[str, Any], id_map: Mapping[str, str]) -> dict[str
 
 
 def _copy_working_memory(
-    source: StoredThread, clone_id: str, resource_id: str, memory: WorkingMemoryOptions | None
+    source: StoredThread, clone_id: str, resource_id: str, options: WorkingMemoryOptions | None
 ) -> None:
     """Copy working memory of the thread, or of the resource if the clone belongs to another one."""
-    if memory is None or not memory.enabled:
+    if options is None or not options.enabled:
         return
-    if memory.scope == "thread":
+    if options.scope == "thread":
         content = working_memory.find_for_thread(source.id)
         if content:
             working_memory.save_for_thread(clone_id, resource_id, content, source="clone")

@@ -42,7 +42,7 @@ def copy_messages(source: object) -> str:
 
 
 def read_copies(source: object, *, with_messages: bool) -> str:
-    """Return a SELECT of old and new ids, and if needed of what else a `StoredMessage` has."""
+    """Return the SELECT of old and new ids, and of the other columns if `with_messages` is True."""
     created = sql.format_time("m.created_at")
     bodies = f", m.role, m.type, m.content::text, {created}, m.sequence, m.signal"
     return f"""SELECT m.id, {COPY_ID}{bodies if with_messages else ""}

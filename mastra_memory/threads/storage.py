@@ -131,7 +131,7 @@ def create_thread(
     thread_id: str | None = None,
     title: str = "",
     metadata: Mapping[str, Any] | None = None,
-    save_for_resource_too: bool = False,
+    save_memory_for_resource: bool = False,
 ) -> StoredThread:
     """Create a thread and return it. An existing thread of the resource is returned unchanged.
 
@@ -140,7 +140,7 @@ def create_thread(
         thread_id: Its id; None means a new UUID.
         title: Its title.
         metadata: Its metadata. The key `workingMemory` is stored as the thread's working memory.
-        save_for_resource_too: Store the working memory for the resource too.
+        save_memory_for_resource: Also store the working memory for the resource.
 
     Raises:
         Conflict: The id belongs to a thread of another resource.
@@ -165,7 +165,7 @@ def create_thread(
         )
         if row and memory is not None:
             working_memory.save_for_thread(thread_id, resource_id, memory, source="api")
-        if row and memory and save_for_resource_too:
+        if row and memory and save_memory_for_resource:
             working_memory.save_for_resource(resource_id, memory, source="api")
     if row and memory is None:
         return StoredThread(*row)

@@ -80,34 +80,34 @@ class _PartCounter:
             raise LookupError(f"more than {_MAX_PARTS} parts")
 
 
-def _build_empty(schema: Any, root: _PartCounter, depth: int) -> Any:
+def _build_empty(schema: Any, counter: _PartCounter, depth: int) -> Any:
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return None
-    root.count()
+    counter.count()
     if "default" in schema:
         return schema["default"]
     if "const" in schema:
         return schema["const"]
     if "$ref" in schema:
-        return _build_empty(_resolve_reference(schema["$ref"], root.schema), root, depth + 1)
+        return _build_empty(_resolve_reference(schema["$ref"], counter.schema), counter, depth + 1)
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
-            return _build_empty_choice(schema[keyword], root, depth)
+            return _build_empty_choice(schema[keyword], counter, depth)
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = None if "null" in kind else kind[0]
     if kind == "object" or (kind is None and "properties" in schema):
         properties = schema.get("properties") or {}
-        return {name: _build_empty(part, root, depth + 1) for name, part in properties.items()}
+        return {name: _build_empty(part, counter, depth + 1) for name, part in properties.items()}
     return [] if kind == "array" else _EMPTY_VALUES.get(str(kind))
 
 
-def _build_empty_choice(choices: Iterable[Any], root: _PartCounter, depth: int) -> Any:
+def _build_empty_choice(choices: Iterable[Any], counter: _PartCounter, depth: int) -> Any:
     """Return None if null is one of the choices, otherwise the empty value of the first."""
     schemas = list(choices)
     if any(isinstance(one, Mapping) and one.get("type") == "null" for one in schemas):
         return None
-    return _build_empty(schemas[0], root, depth + 1)
+    return _build_empty(schemas[0], counter, depth + 1)
 
 
 def _resolve_reference(reference: str, root: Mapping[str, Any]) -> Any:

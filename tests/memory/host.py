@@ -68,7 +68,7 @@ def use_messages(memory: Memory, batch: list[dict[str, object]]) -> None:
 def use_clones(memory: Memory) -> None:
     clone = memory.clone_thread("t", selection=MessageSelection(limit=5))
     assert_type(clone, CloneResult[StoredMessage])
-    texts = memory.clone_thread("t", shape=lambda message: message.role).messages
+    texts = memory.clone_thread("t", convert=lambda message: message.role).messages
     assert_type(texts, list[str])
     assert_type(memory.copy_thread("t", clone_id="u"), CloneResult[StoredMessage])
     assert_type(memory.is_clone(clone.thread), bool)

@@ -156,7 +156,7 @@ def test_validate_messages__strips_working_memory() -> None:
     )
     assert list_texts(thread.id) == ["hi  you", "answer"]
     assert not Message.objects.filter(text__contains="secret").exists()
-    validated = messages.validate_messages([a_message(thread, text=tagged)], strip=False)
+    validated = messages.validate_messages([a_message(thread, text=tagged)], strip_memory=False)
     assert "secret" in validated[0].content_json
 
 

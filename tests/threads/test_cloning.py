@@ -172,7 +172,7 @@ def test_clone_thread__into_another_resource(source: StoredThread) -> None:
 
 def test_clone_thread__copies_working_memory_of_the_thread(source: StoredThread) -> None:
     working_memory.save_for_thread(source.id, "r", "x", source="python")
-    result = cloning.clone_thread(source.id, memory=BY_THREAD)
+    result = cloning.clone_thread(source.id, memory_options=BY_THREAD)
     assert working_memory.find_for_thread(result.thread.id) == "x"
     assert result.thread.metadata == threads.get_thread(result.thread.id).metadata
     assert (result.thread.metadata or {})["workingMemory"] == "x"
@@ -186,7 +186,7 @@ def test_clone_thread__without_the_option_leaves_working_memory(
 ) -> None:
     working_memory.save_for_thread(source.id, "r", "x", source="python")
     assert "workingMemory" not in str(
-        cloning.clone_thread(source.id, memory=memory).thread.metadata
+        cloning.clone_thread(source.id, memory_options=memory).thread.metadata
     )
 
 
@@ -194,10 +194,10 @@ def test_clone_thread__copies_working_memory_to_a_new_resource(
     source: StoredThread,
 ) -> None:
     working_memory.save_for_resource("r", "mine", source="python")
-    cloning.clone_thread(source.id, memory=BY_RESOURCE)
+    cloning.clone_thread(source.id, memory_options=BY_RESOURCE)
     assert WorkingMemoryRevision.objects.count() == 1
     working_memory.save_for_resource("s", "theirs", source="python")
-    cloning.clone_thread(source.id, resource_id="s", memory=BY_RESOURCE)
+    cloning.clone_thread(source.id, resource_id="s", memory_options=BY_RESOURCE)
     assert working_memory.find_for_resource("s") == "mine"
     assert WorkingMemoryRevision.objects.filter(content="theirs").exists()
     assert WorkingMemoryRevision.objects.get(content="mine", source="clone").version == 2
@@ -207,7 +207,7 @@ def test_clone_thread__keeps_other_memory_if_the_source_has_none(
     source: StoredThread,
 ) -> None:
     working_memory.save_for_resource("s", "theirs", source="python")
-    cloning.clone_thread(source.id, resource_id="s", memory=BY_RESOURCE)
+    cloning.clone_thread(source.id, resource_id="s", memory_options=BY_RESOURCE)
     assert working_memory.find_for_resource("s") == "theirs"
 
 
@@ -219,13 +219,13 @@ def test_clone_thread__needs_the_same_statements_for_any_size(
         thread = make_thread("r", metadata={"k": 1})
         fill(thread, size)
         with statements() as sent:
-            cloning.clone_thread(thread.id, memory=BY_RESOURCE)
+            cloning.clone_thread(thread.id, memory_options=BY_RESOURCE)
         assert len(sent) <= 7
         record = make_record(thread)
         make_chunk(record), make_chunk(record, 1)
         working_memory.save_for_thread(thread.id, "r", "x", source="python")
         with statements() as sent:
-            cloning.clone_thread(thread.id, memory=BY_THREAD)
+            cloning.clone_thread(thread.id, memory_options=BY_THREAD)
         counts.add(len(sent))
     assert len(counts) == 1 and max(counts) <= 13
 

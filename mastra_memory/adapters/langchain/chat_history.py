@@ -88,16 +88,16 @@ class MastraChatMessageHistory(BaseChatMessageHistory):
 
 
 def _make_row_id(thread_id: str, message_id: str | None) -> str:
-    """Return the id of a row. LangChain's ids are unique within a thread only."""
+    """Return the id of a stored message. LangChain's ids are unique within a thread only."""
     return str(uuid.uuid5(_ID_NAMESPACE, f"{thread_id}\n{message_id}"))
 
 
 def from_messages(messages: Sequence[BaseMessage], thread_id: str) -> list[Json]:
-    """Return rows for `save_turn`, one for each message that is not a system message.
+    """Return messages for `save_turn`, without the system messages.
 
     Args:
         messages: LangChain's messages.
-        thread_id: The thread. The ids of the rows are made from it and the ids of the messages.
+        thread_id: The thread. The returned ids are made from it and LangChain's ids.
     """
     rows = []
     for message in messages:
@@ -170,7 +170,7 @@ def _dump_message(message: StoredMessage) -> Iterator[Json]:
     if message.role != "assistant":
         yield _build_message("human", content["parts"], metadata, message)
         return
-    for step in split_steps(content, library=LIBRARY, whole=metadata is not None):
+    for step in split_steps(content, library=LIBRARY, single_step=metadata is not None):
         yield _build_message("ai", step.parts, metadata, message)
         for part in step.results:
             yield _build_tool_message(part)

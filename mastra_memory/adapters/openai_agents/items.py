@@ -37,7 +37,7 @@ _TEXT_TYPES = ("input_text", "output_text", "text")
 
 
 def from_items(items: Iterable[Any]) -> list[Json]:
-    """Return rows with `role` and `content` for `save_turn`.
+    """Return messages for `save_turn`, each with `role` and `content`.
 
     Consecutive items of the model become one message. `save_turn` moves the outputs of functions
     into the parts of their calls.
@@ -174,7 +174,7 @@ def _build_items(message: StoredMessage) -> Iterator[Json]:
         yield from _group_parts("user", content["parts"])
         return
     is_own = get_message_metadata(LIBRARY, content) is not None
-    for step in split_steps(content, library=LIBRARY, whole=is_own):
+    for step in split_steps(content, library=LIBRARY, single_step=is_own):
         yield from _group_parts("assistant", step.parts)
         for part in step.results:
             yield _build_output(part)

@@ -112,7 +112,7 @@ def _convert_file(part: Json, metadata: Json) -> Json | None:
 def _convert_answer(content: Json) -> Iterator[Json]:
     """Yield responses, each followed by the requests with the results of its calls."""
     fields = get_message_metadata(LIBRARY, content)
-    for step in split_steps(content, library=LIBRARY, whole=fields is not None):
+    for step in split_steps(content, library=LIBRARY, single_step=fields is not None):
         parts = [item for part in step.parts if (item := _convert_answer_part(part)) is not None]
         if parts:
             yield {"kind": "response", "parts": parts, **(fields or {})}

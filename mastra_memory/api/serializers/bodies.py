@@ -14,7 +14,7 @@ from mastra_memory.api.serializers.fields import (
     TextListField,
     TitleField,
     VersionField,
-    WritingConfigField,
+    WorkingMemoryConfigField,
 )
 from mastra_memory.api.serializers.request_base import RequestSerializer
 
@@ -84,7 +84,7 @@ class UpdateWorkingMemoryBody(RequestSerializer):
 
     workingMemory = NonEmptyTextField()
     resourceId = TextField(required=False)
-    memoryConfig = WritingConfigField(required=False)
+    memoryConfig = WorkingMemoryConfigField(required=False)
 
 
 class RestoreWorkingMemoryBody(RequestSerializer):
@@ -92,7 +92,7 @@ class RestoreWorkingMemoryBody(RequestSerializer):
 
     version = VersionField()
     resourceId = TextField(required=False)
-    memoryConfig = WritingConfigField(required=False)
+    memoryConfig = WorkingMemoryConfigField(required=False)
 
 
 class ContextBody(RequestSerializer):

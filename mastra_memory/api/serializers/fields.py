@@ -234,8 +234,8 @@ class MemoryConfigField(JsonObjectField):
     """Options that override those of the agent."""
 
 
-@extend_schema_field(json_schemas.WRITING_CONFIG)
-class WritingConfigField(JsonObjectField):
+@extend_schema_field(json_schemas.WORKING_MEMORY_CONFIG)
+class WorkingMemoryConfigField(JsonObjectField):
     """Options that override those of the agent. They cannot disable working memory."""
 
 

@@ -155,5 +155,5 @@ def _memory_config(working_memory_enabled: Schema) -> Schema:
 
 
 MEMORY_CONFIG = _memory_config(BOOLEAN)
-WRITING_CONFIG = _memory_config({"type": "boolean", "enum": [True]})
+WORKING_MEMORY_CONFIG = _memory_config({"type": "boolean", "enum": [True]})
 """Options for routes that return an error if working memory is disabled."""

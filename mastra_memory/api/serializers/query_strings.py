@@ -259,7 +259,7 @@ class UpdateWorkingMemoryQuery(AgentQuery):
 class RevisionListQuery(AgentQuery, OwnerQuery):
     """The query of `GET threads/<thread>/working-memory/revisions`, besides the page."""
 
-    memoryConfig = make_config_parameter(json_schemas.WRITING_CONFIG)
+    memoryConfig = make_config_parameter(json_schemas.WORKING_MEMORY_CONFIG)
 
 
 class NewMessageListField(serializers.Field[Any, Any, Any, Any]):
@@ -289,7 +289,7 @@ class ObservationsQuery(AgentQuery):
     """The query of `GET observational-memory`."""
 
     resourceId = Parameter("The resource; scoped callers always get their own.")
-    threadId = Parameter("The thread, if the agent observes each thread.")
+    threadId = Parameter("The thread. Needed if the scope of observational memory is `thread`.")
     to = DateTimeParameter("Only generations created at or before.")
     offset = IntegerParameter("The number of generations to skip.", default=0)
     limit = IntegerParameter("The number of generations to return.", minimum=1, default=5)
@@ -313,7 +313,9 @@ class SearchQuery(AgentQuery):
         'Words to search for. `"a phrase"` and `-excluded` are supported.', required=True
     )
     resourceId = Parameter("The resource; scoped callers always search their own.", required=True)
-    threadId = Parameter("Only this thread, if the agent's scope is the thread.")
+    threadId = Parameter(
+        "Search only this thread. Without `searchType`, the scope of semantic recall decides."
+    )
     limit = IntegerParameter("The largest number of results.", default=20)
     searchType = ChoiceParameter(
         "Return the best results first, with scores. Without it the newest come first, as in "

@@ -162,7 +162,7 @@ class ThreadViewSet(MemoryViewSet):
             title=body.get("title", ""),
             metadata=body.get("metadata"),
             selection=_make_selection(body.get("options") or {}),
-            shape=_BoundedRenderer(conf.app_settings().MAX_PAGE_BYTES),
+            convert=_BoundedRenderer(conf.app_settings().MAX_PAGE_BYTES),
         )
         messages = [message for message in result.messages if message]
         data: dict[str, Any] = {

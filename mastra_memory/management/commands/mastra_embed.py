@@ -69,7 +69,7 @@ class Command(BaseCommand):
                 "slower."
             )
         with tqdm(total=pending, unit="message", desc=model, disable=None) as bar:
-            for count in maintenance.embed_model(model):
+            for count in maintenance.embed_queued_messages(model):
                 bar.update(count)
         if not options["no_index"]:
             maintenance.build_indexes(
