@@ -39,7 +39,7 @@ def test_parse__true_or_an_object_turns_a_feature_on(value: Any) -> None:
     recall, observation = options.semantic_recall, options.observational_memory
     assert recall is not None and observation is not None and options.generate_title is not None
     assert (recall.top_k, recall.before, recall.after, recall.scope) == (4, 1, 1, "resource")
-    assert (observation.scope, observation.message_tokens) == ("thread", 30_000)
+    assert (observation.scope, observation.observation.message_tokens) == ("thread", 30_000)
     assert options.generate_title.min_messages == 1
 
 

@@ -1,6 +1,7 @@
 """Call text models, and record the tokens and cost of each call."""
 
 from mastra_memory.llm.text_models import (
+    Attachment,
     Purpose,
     TextModel,
     TextReply,
@@ -9,4 +10,12 @@ from mastra_memory.llm.text_models import (
     override_model,
 )
 
-__all__ = ["Purpose", "TextModel", "TextReply", "TextRequest", "generate", "override_model"]
+__all__ = [
+    "Attachment",
+    "Purpose",
+    "TextModel",
+    "TextReply",
+    "TextRequest",
+    "generate",
+    "override_model",
+]

@@ -13,14 +13,21 @@ from typing import Any
 from django.utils.module_loading import import_string
 from pydantic_ai import Agent, StructuredDict
 from pydantic_ai import exceptions as model_errors
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import (
+    BinaryContent,
+    DocumentUrl,
+    ImageUrl,
+    ModelMessage,
+    ModelResponse,
+    UserContent,
+)
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
 from mastra_memory import conf
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
-from mastra_memory.llm.text_models import TextReply, TextRequest
+from mastra_memory.llm.text_models import Attachment, TextReply, TextRequest
 
 # Mastra's names of providers that have another name in pydantic-ai.
 _PROVIDER_NAMES = {
@@ -84,10 +91,12 @@ async def _generate(name: str, request: TextRequest) -> TextReply:
     settings = ModelSettings(timeout=seconds, max_retries=request.retries)
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
+    if request.temperature is not None:
+        settings["temperature"] = request.temperature
     model = _build_model(name)
     agent = Agent(model, instructions=request.instructions, output_type=_build_output_type(request))
     async with asyncio.timeout(seconds * (1 + request.retries)), model:
-        result = await agent.run(request.prompt, model_settings=settings)
+        result = await agent.run(_build_prompt(request), model_settings=settings)
     usage = result.usage
     is_text = request.output is None
     return TextReply(
@@ -97,6 +106,19 @@ async def _generate(name: str, request: TextRequest) -> TextReply:
         output_tokens=usage.output_tokens,
         cost=_compute_cost(name, result.new_messages()),
     )
+
+
+def _build_prompt(request: TextRequest) -> str | list[UserContent]:
+    if not request.attachments:
+        return request.prompt
+    return [request.prompt, *map(_build_attachment, request.attachments)]
+
+
+def _build_attachment(attachment: Attachment) -> UserContent:
+    if attachment.data:
+        return BinaryContent(attachment.data, media_type=attachment.mime_type)
+    is_image = attachment.mime_type.startswith("image/")
+    return ImageUrl(attachment.url) if is_image else DocumentUrl(attachment.url)
 
 
 def _build_output_type(request: TextRequest) -> Any:

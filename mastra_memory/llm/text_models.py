@@ -17,6 +17,15 @@ Purpose = ModelUsage.Purpose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file for a model: its bytes, or the URL of a linked file."""
+
+    mime_type: str
+    data: bytes = b""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextRequest:
     """One request to a model."""
 
@@ -31,6 +40,14 @@ class TextRequest:
     """The number of retries if the provider is unavailable."""
     max_tokens: int | None = None
     """The maximum length of the answer."""
+    temperature: float | None = None
+    """How random the answer may be; None means the default of the provider."""
+    attachments: tuple[Attachment, ...] = ()
+    """Files that the model reads after the prompt."""
+    target_tokens: int | None = None
+    """The answer should be shorter than this. The prompt of a provider's model says so too."""
+    level: int = 0
+    """How much a reflection is compressed, from 0 (not at all) to 4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 Generated clients and fuzzers rely on the OpenAPI schema, so it must not allow values that the API
 rejects. The values are checked in `query_strings.py`, `mastra_memory.messages.validation` and
-`mastra_memory.options`; keep the schemas in line with these modules.
+`mastra_memory.options.memory`; keep the schemas in line with these modules.
 """
 
 from typing import Any

@@ -12,7 +12,7 @@ from mastra_memory.api.views.base import MemoryViewSet
 from mastra_memory.db import times
 from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured
 from mastra_memory.memory import Memory
-from mastra_memory.options import MemoryOptions, camel_keys
+from mastra_memory.options import MemoryOptions, ModelTiers, camel_keys
 
 
 @extend_schema(tags=["agents"])
@@ -109,11 +109,16 @@ def _describe_observational_memory(options: MemoryOptions) -> dict[str, Any]:
     config = {
         "enabled": True,
         "scope": observational.scope,
-        "messageTokens": observational.message_tokens,
-        "observationTokens": observational.observation_tokens,
+        "messageTokens": observational.observation.message_tokens,
+        "observationTokens": observational.reflection.observation_tokens,
     }
-    models = {
-        "observationModel": observational.observation_model,
-        "reflectionModel": observational.reflection_model,
-    }
-    return config | {name: model for name, model in models.items() if model}
+    if observational.share_token_budget:
+        config["shareTokenBudget"] = True
+    for part in ("observation", "reflection"):
+        model = getattr(observational, part).model
+        if isinstance(model, ModelTiers):
+            routing = [{"upTo": limit, "model": name} for limit, name in model.limits]
+            config[f"{part}ModelRouting"] = routing
+        elif model:
+            config[f"{part}Model"] = model
+    return config

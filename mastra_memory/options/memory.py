@@ -1,14 +1,17 @@
 """The options of an agent's memory: Mastra's options, merged, checked and typed."""
 
 import logging
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput, Issue
+from mastra_memory.options.code_reader import refuse_code_in_request
+from mastra_memory.options.names import merge_options, snake_keys
+from mastra_memory.options.observational import ObservationalMemoryOptions
+from mastra_memory.options.observational_reader import read_observational_options
+from mastra_memory.options.reader import OptionsReader
 
 logger = logging.getLogger(__name__)
 
@@ -27,41 +30,11 @@ DEFAULT_TEMPLATE = "\n# User Information\n" + "".join(
     )
 )
 
-MAX_SAFE_INTEGER = 2**53 - 1
-"""JavaScript's largest safe integer. Clients send it for "all". Larger numbers are reduced to
-it."""
-
-_UNCHANGED_VALUES = frozenset({"schema", "filter", "template", "instructions"})
 _REMOVED = {
     "working_memory.use": "was removed: working memory always uses a tool",
     "threads.generate_title": "was removed: use the top-level option generateTitle",
     "processors": "was removed: processors belong to the agent",
 }
-
-
-def snake_keys(options: Any) -> Any:
-    """Return the options with names in snake_case; schemas, filters and texts do not change."""
-    return _rename(options, lambda key: re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower())
-
-
-def camel_keys(options: Any) -> Any:
-    """Return the options with names in camelCase, the opposite of `snake_keys`."""
-    return _rename(options, lambda key: re.sub(r"_([a-z0-9])", lambda m: m[1].upper(), key))
-
-
-def _rename(options: Any, rename: Any) -> Any:
-    if not isinstance(options, Mapping):
-        return options
-    named = {rename(key): (key, value) for key, value in options.items()}
-    return {
-        name: value if name in _UNCHANGED_VALUES else _rename(value, rename)
-        for name, (_, value) in named.items()
-    }
-
-
-def merge_options(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `override` merged into `base`; schemas, filters and texts are replaced as a whole."""
-    return json_text.merge_objects(base, override, atomic_keys=_UNCHANGED_VALUES)
 
 
 def parse_request_options(
@@ -76,10 +49,12 @@ def parse_request_options(
     Raises:
         InvalidInput: A schema of working memory differs from the agent's. Schemas come from the
             settings only, because validation against a malicious schema can take unlimited time.
+            The same applies to hooks and extractors, which name code to import.
     """
     if request_options is None:
         return None
     options: dict[str, Any] = snake_keys(request_options)
+    refuse_code_in_request(options)
     memory = options.get("working_memory")
     if isinstance(memory, dict) and "schema" in memory:
         options["working_memory"] = {k: v for k, v in memory.items() if k != "schema"}
@@ -140,17 +115,6 @@ class WorkingMemoryOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationalMemoryOptions:
-    """Options of observational memory."""
-
-    scope: Literal["thread", "resource"] = "thread"
-    message_tokens: int = 30_000
-    observation_tokens: int = 40_000
-    observation_model: str | None = None
-    reflection_model: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TitleOptions:
     """Options of generated titles."""
 
@@ -188,7 +152,7 @@ class MemoryOptions:
         raw: dict[str, Any] = {}
         for layer in layers:
             raw = merge_options(raw, snake_keys(layer))
-        return _OptionsReader(raw).read()
+        return _MemoryOptionsReader(raw).read()
 
     def merged(self, override: Mapping[str, Any] | None) -> "MemoryOptions":
         """Return these options with the options of a call merged into them."""
@@ -201,12 +165,8 @@ class MemoryOptions:
         return not self.last_messages or no_tokens
 
 
-class _OptionsReader:
+class _MemoryOptionsReader(OptionsReader):
     """Read merged options, and collect all errors to report them together."""
-
-    def __init__(self, raw: Mapping[str, Any]) -> None:
-        self.raw = raw
-        self.issues: list[Issue] = []
 
     def read(self) -> MemoryOptions:
         for path, reason in _REMOVED.items():
@@ -222,64 +182,12 @@ class _OptionsReader:
             ),
             semantic_recall=self.semantic_recall(),
             working_memory=self.working_memory(),
-            observational_memory=self.observational_memory(),
+            observational_memory=read_observational_options(self),
             generate_title=self.generate_title(),
             raw=self.raw,
         )
-        if self.issues:
-            detail = "; ".join(f"{issue.field} {issue.message}" for issue in self.issues)
-            raise InvalidInput(f"Invalid memory options: {detail}", self.issues)
+        self.raise_issues()
         return options
-
-    def add_error(self, path: str, reason: str) -> None:
-        self.issues.append(Issue(path, reason))
-
-    def get(self, path: str, default: Any) -> Any:
-        value: Any = self.raw
-        for key in path.split("."):
-            if not isinstance(value, Mapping) or key not in value:
-                return default
-            value = value[key]
-        return value
-
-    def is_enabled(self, name: str) -> bool:
-        """Return whether a feature is on. Its option is a bool or an object."""
-        value = self.get(name, False)
-        if isinstance(value, Mapping):
-            return value.get("enabled", True) is not False
-        return self.read_choice(name, (False, True, None)) is True
-
-    def read_choice(self, path: str, allowed: tuple[Any, ...]) -> Any:
-        """Return the value at `path`, or the first of `allowed` if it is absent."""
-        value = self.get(path, allowed[0])
-        for choice in allowed:  # In Python 0 == False, but 0 is not a valid flag.
-            if value == choice and isinstance(value, bool) == isinstance(choice, bool):
-                return value
-        self.add_error(path, f"must be one of {', '.join(map(str, allowed))}")
-        return allowed[0]
-
-    def read_whole_number(self, path: str, default: int, minimum: int = 0) -> int:
-        value = self.get(path, default)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= minimum:
-            return min(value, MAX_SAFE_INTEGER)
-        self.add_error(path, f"must be a whole number of at least {minimum}")
-        return default
-
-    def read_number(self, path: str) -> float | None:
-        value = self.get(path, None)
-        if value is None:
-            return None
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            return float(value)
-        self.add_error(path, "must be a number")
-        return None
-
-    def read_text(self, path: str) -> str | None:
-        value = self.get(path, None)
-        if value is None or isinstance(value, str):
-            return value
-        self.add_error(path, "must be text")
-        return None
 
     def last_messages(self) -> int | Literal[False]:
         if self.raw.get("last_messages") is False:
@@ -345,21 +253,6 @@ class _OptionsReader:
             return value
         self.add_error(path, "must be a JSON schema object")
         return None
-
-    def observational_memory(self) -> ObservationalMemoryOptions | None:
-        if not self.is_enabled("observational_memory"):
-            return None
-        om = "observational_memory"
-        model = self.read_text(f"{om}.model")
-        return ObservationalMemoryOptions(
-            scope=self.read_choice(f"{om}.scope", ("thread", "resource")),
-            message_tokens=self.read_whole_number(f"{om}.observation.message_tokens", 30_000, 1),
-            observation_tokens=self.read_whole_number(
-                f"{om}.reflection.observation_tokens", 40_000, 1
-            ),
-            observation_model=self.read_text(f"{om}.observation.model") or model,
-            reflection_model=self.read_text(f"{om}.reflection.model") or model,
-        )
 
     def generate_title(self) -> TitleOptions | None:
         if not self.is_enabled("generate_title"):
