@@ -78,7 +78,7 @@ def our_server(
         command,
         env=environment,
         log=own_dir / "server.log",
-        alive=f"http://127.0.0.1:{port}/readyz",
+        health_url=f"http://127.0.0.1:{port}/readyz",
     ):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         yield Target(name, "ours", port, headers)
@@ -94,7 +94,7 @@ def mastra_server(var_dir: Path, kit: Path) -> Iterator[Target]:
         | {"PORT": str(port), "STORE": "pg", "CONTROL": "0"}
         | {"PGURL": database_url(var_dir, MASTRA_DATABASE)},
         log=var_dir / "mastra.log",
-        alive=f"http://127.0.0.1:{port}/api/memory/threads?perPage=1",
+        health_url=f"http://127.0.0.1:{port}/api/memory/threads?perPage=1",
         cwd=kit,
     ):
         yield Target("mastra", "mastra", port)

@@ -19,7 +19,8 @@ from mastra_memory.exceptions import (
 )
 
 MIN_PGVECTOR_VERSION = (0, 8)
-"""The first version with iterative index scans, which searches in a small scope rely on."""
+"""The first version with iterative index scans. Without them, a scan of the index could find too
+few messages of a scope."""
 PROBE_TEXT = "probe"
 
 
@@ -47,8 +48,8 @@ def _find_option_errors() -> list[tuple[str, str]]:
 
 
 @checks.register("mastra_memory")
-def check_limits(**_: Any) -> list[checks.CheckMessage]:
-    """Report time limits that are not numbers of seconds."""
+def check_statement_timeouts(**_: Any) -> list[checks.CheckMessage]:
+    """Report statement timeouts that are not numbers of seconds."""
     if conf.find_config_error():
         return []
     app_settings = conf.app_settings()
@@ -64,7 +65,7 @@ def check_limits(**_: Any) -> list[checks.CheckMessage]:
 
 
 @checks.register("mastra_memory")
-def check_maximums(**_: Any) -> list[checks.CheckMessage]:
+def check_limits(**_: Any) -> list[checks.CheckMessage]:
     """Report limits (`MAX_...`) that are not positive whole numbers."""
     if conf.find_config_error():
         return []

@@ -106,7 +106,7 @@ class AppSettings:
 
 def app_settings() -> AppSettings:
     """Return the current settings."""
-    return _read().settings
+    return _get_parsed_settings().settings
 
 
 def find_config_error() -> str:
@@ -138,12 +138,12 @@ def get_agent_options(agent_id: str | None) -> MemoryOptions:
         AgentNotFound: Agents are configured, but not this one.
         MemoryNotConfigured: The agent has no memory.
     """
-    read = _read()
-    key = agent_id if read.settings.AGENTS else None
-    if key not in read.options:
-        own = _get_own_options(read.settings, key)
-        read.options[key] = MemoryOptions.parse(read.settings.OPTIONS, own)
-    return read.options[key]
+    parsed = _get_parsed_settings()
+    key = agent_id if parsed.settings.AGENTS else None
+    if key not in parsed.options:
+        own = _get_own_options(parsed.settings, key)
+        parsed.options[key] = MemoryOptions.parse(parsed.settings.OPTIONS, own)
+    return parsed.options[key]
 
 
 def _get_own_options(app: AppSettings, agent_id: str | None) -> Mapping[str, Any]:
@@ -172,7 +172,7 @@ _NO_SETTINGS: dict[str, Any] = {}
 _last_parsed: _ParsedSettings | None = None
 
 
-def _read() -> _ParsedSettings:
+def _get_parsed_settings() -> _ParsedSettings:
     """Return the settings, parsed once for each dict; `override_settings` sets another dict."""
     global _last_parsed
     given = getattr(settings, "MASTRA_MEMORY", _NO_SETTINGS)

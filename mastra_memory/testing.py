@@ -14,7 +14,10 @@ from mastra_memory.embedding.embedder import Embeddings, Vector
 from mastra_memory.exceptions import MastraMemoryError, ProviderRefused
 
 FakeAnswer = str | BaseException | Callable[[llm.TextRequest], Any]
-"""A text, an exception to raise, or a function of the request. For `output`, a value."""
+"""A text, an exception to raise, or a function that takes the request and returns one of these.
+
+If the request has an `output`, the answer is a value instead of a text.
+"""
 
 
 def _convert_error(error: BaseException) -> BaseException:

@@ -116,7 +116,7 @@ class CloneResult(Generic[ClonedMessage]):
     message_id_map: dict[str, str]
     """Id in the source to id in the clone, in the order of the conversation."""
     messages: list[ClonedMessage] = field(default_factory=list)
-    """The copied messages, or the values that `convert` returned for them."""
+    """The copied messages, or what the `convert` argument of `clone_thread` returned for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,8 @@ class SearchHit:
     thread_title: str
     """The title of the thread, or its id if it has no title."""
     context: SearchContext | None = None
-    """None if they were not read. Like Mastra's, a search without a `search_type` reads them only
-    for messages in its history."""
+    """None if the neighbours were not read. A search without a `search_type` reads the neighbours
+    of the newest messages only, as Mastra does."""
     score: float | None = None
     """The higher, the better; a similarity is 0 to 1. None if the search had no `search_type`."""
     snippet: str | None = None

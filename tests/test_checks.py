@@ -213,9 +213,9 @@ def test_check_vectors__reports_before_the_first_migration() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "10", None, True])
-def test_check_maximums__refuses_other_than_positive_integers(
+def test_check_limits__refuses_other_than_positive_integers(
     memory_settings: Callable[..., None], limit: object
 ) -> None:
     memory_settings(MAX_PARTS=limit)
-    (error,) = checks.check_maximums()
+    (error,) = checks.check_limits()
     assert error.id == "mastra_memory.E020" and "MAX_PARTS" in error.msg

@@ -20,8 +20,8 @@ def normalize_content(message: Mapping[str, Any]) -> Content:
     """Return the content of a message in format 2.
 
     Accepted forms of `content` are a text, a list of parts (AI SDK core messages), and an object
-    with `parts`. A message without `content` may have `parts` itself (AI SDK UI messages). Then
-    `metadata` of the message becomes metadata of the content.
+    with `parts`. A message without `content` may have `parts` itself (AI SDK UI messages). Unless
+    `content` is an object, the `metadata` of the message becomes the metadata of the content.
 
     Raises:
         InvalidInput: The content has another form.

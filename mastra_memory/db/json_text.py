@@ -14,10 +14,10 @@ import orjson
 from mastra_memory.exceptions import InvalidInput, InvalidJson
 
 MAX_DEPTH = 250
-"""The maximum nesting of a stored JSON value; orjson writes at most 254 levels."""
+"""The nesting of JSON values that is always accepted. Error messages name this limit."""
 
 _WRITABLE_DEPTH = 254
-"""The nesting that orjson can write; `dumps` refuses more, so nothing deeper is ever stored."""
+"""The nesting that orjson can write. Deeper values are refused."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,:]', re.DOTALL)
 """A complete string, or a byte that comes before a value or a name."""
 

@@ -32,7 +32,8 @@ def format_time(column: str) -> str:
 class TextArray(list[str]):
     """A list of texts that is sent as one `text[]` parameter, in the binary format.
 
-    The database reads it in half the time that a JSON document or a text array takes.
+    The database reads it in half the time that a JSON document or an array
+    in the text format takes.
     """
 
 

@@ -133,7 +133,7 @@ def _import_custom_embedder(path: str) -> Embedder:
 
 @dataclass(slots=True)
 class FunctionEmbedder:
-    """Adapt a function from a list of texts to a list of vectors to the `Embedder` interface."""
+    """An embedder that calls a function with a list of texts. The function returns the vectors."""
 
     function: Callable[[list[str]], Sequence[Vector]]
     passage_bytes: int = 8_000

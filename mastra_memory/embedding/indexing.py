@@ -155,7 +155,7 @@ def _split_tokens(tokens: int, size: int, whole: int) -> int:
 
 @retry_conflicts
 def _store_vectors(
-    model: str, claim: uuid.UUID, made: Sequence[MessageVectors]
+    model: str, claim: uuid.UUID, embedded: Sequence[MessageVectors]
 ) -> list[MessageVectors]:
     """Replace the vectors of messages that this worker still holds, and return the stored ones.
 
@@ -166,13 +166,13 @@ def _store_vectors(
         found = sql.fetch_all(
             _FINISH_REQUESTS_SQL,
             [
-                [item.claimed.message_id for item in made],
-                [item.claimed.text_hash for item in made],
+                [item.claimed.message_id for item in embedded],
+                [item.claimed.text_hash for item in embedded],
                 *(model, claim, model),
             ],
         )
         owners = {row[0]: row for row in found}
-        stored = [item for item in made if item.claimed.message_id in owners]
+        stored = [item for item in embedded if item.claimed.message_id in owners]
         rows = [
             (
                 *owners[item.claimed.message_id],

@@ -35,7 +35,10 @@ class Thread(models.Model):
     """
 
     class TitleSource(models.TextChoices):
-        """Where the title comes from. A title that a person typed is never overwritten."""
+        """Where the title comes from. A title that a person typed is never overwritten.
+
+        `OBSERVED` is a title that a model proposed while it observed the thread.
+        """
 
         NONE = "", _("none")
         MANUAL = "manual", _("manual")

@@ -44,8 +44,8 @@ def search(
 
     Args:
         options: The options of the agent and of the call.
-        agent_options: The options of the agent alone. Their `last_messages` is the number of the
-            newest messages of a thread that have neighbours in the result.
+        agent_options: The options of the agent alone. In each thread, only the newest
+            `last_messages` messages have neighbours in the result.
         query: The text to search for.
         resource_id: The owner of the threads.
         thread_id: The thread, or None.

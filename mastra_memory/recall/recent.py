@@ -18,7 +18,7 @@ from mastra_memory.types import StoredMessage
 PAGE_SIZE = 40
 """How many messages are read at a time until the token limit is reached."""
 MAX_CALL_DISTANCE = 40
-"""A tool result is kept together with its call if it is at most this many messages before."""
+"""A tool result is kept together with a call that is at most this many messages earlier."""
 CURSOR_KEY = "memoryTokenLimiter"
 """The key of a thread's metadata under which Mastra and we store `TokenLimitCursor`."""
 
@@ -155,7 +155,7 @@ class FittingMessages:
 
     messages: Sequence[StoredMessage]
     left_out: StoredMessage | None
-    """The newest message beyond the token limit; None if another limit was reached first."""
+    """The newest message beyond the token limit; None if the messages did not reach that limit."""
 
 
 def fit_into_tokens(

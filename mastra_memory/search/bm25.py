@@ -65,8 +65,8 @@ def _plan_terms(
 ) -> TermPlan:
     """Decide which terms select candidates.
 
-    All terms do in a short scope, for a single term, and if a required phrase limits the
-    candidates.
+    All terms select candidates if the scope is short, if there is only one term, or if a required
+    phrase already limits the candidates.
     """
     all_terms = TermPlan(query, query.filter, None, MAX_CANDIDATES, [0.0] * len(query.terms))
     if not scope.is_named or query.required or len(query.terms) < 2:
@@ -94,7 +94,7 @@ def _plan_terms(
 
 
 def _choose_selecting_terms(frequencies: list[float], limit: int) -> tuple[int, int, float]:
-    """Return how many terms select candidates, how many of these are rare, and the candidates.
+    """Return the numbers of terms that select candidates, of rare terms, and of candidates.
 
     `frequencies` has the number of messages that contain each term, in ascending order. Terms are
     rare if together they select at most `MAX_RARE_CANDIDATES`.

@@ -84,7 +84,8 @@ def _find_hybrid(
     by_words = _find_by_words(request, words, max(limit, fusion.WORD_CANDIDATES), statistics)
     if not (request.filter or words.required_filter):
         return fusion.fuse_scores(by_words, by_vector, limit=limit), tokens
-    # Matches by vectors may lack required phrases, and neighbours may not match the filter.
+    # Matches by vectors may lack a required phrase. `fuse_scores` adds neighbours of matches, which
+    # may not match the filter.
     fused = fusion.fuse_scores(by_words, by_vector, limit=sys.maxsize)
     allowed = {message.id for message in by_words} | _find_allowed_ids(request, words, fused)
     return [message for message in fused if message.id in allowed][:limit], tokens

@@ -132,7 +132,7 @@ class _FilterCompiler:
     def compile_operator(self, key: str, name: str, value: Any, path: str, depth: int) -> str:
         self.conditions += 1
         if self.conditions > MAX_CONDITIONS:
-            raise _invalid(path, f"is one of more than {MAX_CONDITIONS} conditions")
+            raise _invalid(path, f"exceeds the limit of {MAX_CONDITIONS} conditions")
         if name in _COMPARISON_OPERATORS:
             return self.compile_comparison(key, _COMPARISON_OPERATORS[name], value, path)
         match name:
@@ -193,7 +193,11 @@ class _FilterCompiler:
         return f"(CASE WHEN {is_list} THEN {length} = {value} ELSE FALSE END)"
 
     def compile_elem_match(self, key: str, value: Any, path: str, depth: int) -> str:
-        """Match a list if one of its elements, or the keys of one element, meet the conditions."""
+        """Match a list if one of its elements meets all the conditions.
+
+        A condition without a key applies to the element itself: `{"$gt": 1}`. A condition with a
+        key applies to that key of the element: `{"name": "tea"}`.
+        """
         if not isinstance(value, Mapping):
             raise _invalid(path, "expected an object")
         if depth > MAX_DEPTH:
@@ -216,7 +220,7 @@ class _FilterCompiler:
         """Match a string against a regular expression of PostgreSQL."""
         self.patterns += 1
         if self.patterns > regex.MAX_PATTERNS:
-            raise _invalid(path, f"is one of more than {regex.MAX_PATTERNS} regular expressions")
+            raise _invalid(path, f"exceeds the limit of {regex.MAX_PATTERNS} regular expressions")
         if not isinstance(value, str):
             raise _invalid(path, "expected a string")
         pattern = json_text.clean_text(value)

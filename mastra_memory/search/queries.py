@@ -358,7 +358,7 @@ def is_hnsw_scan_cheaper(
 
 
 def find_other_dimensions(index: VectorIndex, where: sql.Where) -> int | None:
-    """Return the length of any stored vector `e` of the model with another length, or None."""
+    """Return the length of a vector `e` of the model that does not fit the index, or None."""
     found = sql.fetch_one(
         f"""SELECT dimensions FROM {TABLE} e
         WHERE model = %s AND dimensions <> %s AND {where} LIMIT 1""",

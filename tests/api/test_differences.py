@@ -13,12 +13,12 @@ from tests.support.api_client import Api, fields_of, ids, texts
 from tests.support.concurrency import concurrently
 from tests.support.factories import (
     a_message,
+    api_time,
     make_record,
     make_thread,
     make_user,
     save,
     some_messages,
-    wire_time,
 )
 
 LIST = "threads/t/messages"
@@ -49,7 +49,7 @@ def test_create__an_existing_id_is_never_taken_over(api: Api, thread: StoredThre
 
 def test_save__an_existing_id_stays_with_its_resource(api: Api, thread: StoredThread) -> None:
     again = post(api, a_message(thread, "m0", at=99, text="again")).body["messages"]
-    assert again[0]["createdAt"] == wire_time(0) and texts(api.get(LIST))[0] == "again"
+    assert again[0]["createdAt"] == api_time(0) and texts(api.get(LIST))[0] == "again"
     assert post(api, a_message(make_thread("r", "t2"), "m0")).status == 200
     assert ids(api.get("threads/t2/messages")) == ["m0"]
     answer = post(api, a_message(make_thread("s", "t3"), "new"), a_message(make_thread("s"), "m1"))

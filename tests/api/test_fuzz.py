@@ -11,7 +11,7 @@ from hypothesis.extra.django import TestCase
 from mastra_memory.models import Message
 from tests.conftest import person
 from tests.support.api_client import Answer, Api
-from tests.support.factories import make_thread, wire_time
+from tests.support.factories import api_time, make_thread
 
 pytestmark = pytest.mark.slow
 SMALL = settings(
@@ -52,7 +52,7 @@ messages = st.fixed_dictionaries(
     optional={
         "id": values,
         "role": st.sampled_from(["user", "assistant", "tool", "system", "signal"]) | values,
-        "createdAt": values | st.just(wire_time()),
+        "createdAt": values | st.just(api_time()),
         "type": values,
         "parts": st.lists(parts, max_size=2),
         "metadata": values,
@@ -73,7 +73,7 @@ good_messages = st.fixed_dictionaries(
             values,
             st.dictionaries(texts, values, max_size=3),
         ),
-        "createdAt": st.integers(0, 3).map(wire_time),
+        "createdAt": st.integers(0, 3).map(api_time),
     }
 )
 queries = st.dictionaries(

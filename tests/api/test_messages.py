@@ -8,11 +8,11 @@ import pytest
 from tests.support.api_client import Api, Query, fields_of, ids
 from tests.support.factories import (
     a_message,
+    api_time,
     make_thread,
     save,
     some_messages,
     text_content,
-    wire_time,
 )
 
 LIST = "threads/t/messages"
@@ -37,7 +37,7 @@ def test_list__the_whole_answer(api: Api) -> None:
                 "id": "m0",
                 "content": text_content("Message 0"),
                 "role": "user",
-                "createdAt": wire_time(0),
+                "createdAt": api_time(0),
                 "threadId": "t",
                 "resourceId": "r",
             }
@@ -136,7 +136,7 @@ def test_list__deep_pages_are_the_same_as_shallow_ones(api: Api) -> None:
 
 def test_list__paging_counts_what_the_filter_keeps(api: Api) -> None:
     thread_of(12)
-    kept = {"filter": {"dateRange": {"start": wire_time(7)}}, "perPage": 2}
+    kept = {"filter": {"dateRange": {"start": api_time(7)}}, "perPage": 2}
     answers = [api.get(LIST, kept | {"page": page}) for page in range(4)]
     assert {answer.body["total"] for answer in answers} == {5}
     assert [answer.body["hasMore"] for answer in answers] == [True, True, False, False]
@@ -169,14 +169,14 @@ def test_paging__the_largest_numbers_are_an_empty_page(api: Api, path: str) -> N
     ("filtered", "found"),
     [
         ({}, "01234"),
-        ({"dateRange": {"start": wire_time(3)}}, "34"),
-        ({"dateRange": {"end": wire_time(1)}}, "01"),
-        ({"dateRange": {"start": wire_time(1), "end": wire_time(3)}}, "123"),
+        ({"dateRange": {"start": api_time(3)}}, "34"),
+        ({"dateRange": {"end": api_time(1)}}, "01"),
+        ({"dateRange": {"start": api_time(1), "end": api_time(3)}}, "123"),
         (
             {
                 "dateRange": {
-                    "start": wire_time(1),
-                    "end": wire_time(3),
+                    "start": api_time(1),
+                    "end": api_time(3),
                     "startExclusive": True,
                     "endExclusive": True,
                 }
@@ -188,7 +188,7 @@ def test_paging__the_largest_numbers_are_an_empty_page(api: Api, path: str) -> N
         ({"roles": ["user", "assistant"]}, "01234"),
         ({"roles": ["system"]}, ""),
         ({"roles": []}, ""),
-        ({"roles": ["user"], "dateRange": {"start": wire_time(1)}}, "24"),
+        ({"roles": ["user"], "dateRange": {"start": api_time(1)}}, "24"),
     ],
 )
 def test_list__filters_narrow_and_are_counted(api: Api, filtered: Any, found: str) -> None:

@@ -11,10 +11,10 @@ from tests.support.api_client import Answer, Api, fields_of, ids, texts
 from tests.support.factories import (
     Json,
     a_message,
+    api_time,
     make_thread,
     some_messages,
     text_content,
-    wire_time,
 )
 
 LIST = "threads/t/messages"
@@ -71,7 +71,7 @@ def test_save__equal_texts_under_fresh_ids_are_more_rows(api: Api, thread: Store
 def test_save__the_answer_has_the_same_time_as_the_list(api: Api, thread: StoredThread) -> None:
     post(api, a_message(thread, "m1", at=1))
     for again in (a_message(thread, "m1", at=2), a_message(thread, "m1")):
-        assert stored(api, again)["createdAt"] == wire_time(1)
+        assert stored(api, again)["createdAt"] == api_time(1)
 
 
 def test_save__an_update_replaces_content_role_and_type(api: Api, thread: StoredThread) -> None:
@@ -134,7 +134,7 @@ def test_save__an_id_of_another_thread_of_the_resource_moves(
     other = make_thread("r", "t2")
     assert post(api, a_message(other, "m1", at=9, text="new")).body["messages"][0][
         "createdAt"
-    ] == wire_time(1)
+    ] == api_time(1)
     assert ids(api.get(LIST)) == [] and texts(api.get("threads/t2/messages")) == ["new"]
 
 

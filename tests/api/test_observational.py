@@ -11,7 +11,7 @@ from mastra_memory.models import ObservationalRecord
 from mastra_memory.types import StoredThread
 from tests.conftest import Person
 from tests.support.api_client import Api, fields_of
-from tests.support.factories import make_chunk, make_record, make_thread, moment, wire_time
+from tests.support.factories import api_time, make_chunk, make_record, make_thread, moment
 
 PATH, WAIT = "observational-memory", "observational-memory/buffer-status"
 ABOUT = {"resourceId": "r", "threadId": "t"}
@@ -56,8 +56,8 @@ def test_get__the_whole_record(om: Api) -> None:
         "scope": "thread",
         "threadId": "t",
         "resourceId": "r",
-        "createdAt": wire_time(1),
-        "updatedAt": wire_time(1),
+        "createdAt": api_time(1),
+        "updatedAt": api_time(1),
         "originType": "initial",
         "generationCount": 0,
         "activeObservations": "",
@@ -85,7 +85,7 @@ def test_get__optional_fields_appear_once_they_are_set(om: Api) -> None:
     )
     make_chunk(record, 1, id="second", hints={"currentTask": "x"}), make_chunk(record, id="first")
     shown = om.get(PATH, ABOUT).body["record"]
-    assert shown["lastObservedAt"] == wire_time(2)
+    assert shown["lastObservedAt"] == api_time(2)
     assert shown["observedMessageIds"] == ["m1"] and shown["metadata"] == {"k": 1}
     assert shown["bufferedReflection"] == "short"
     chunks = shown["bufferedObservationChunks"]
@@ -107,10 +107,10 @@ def test_get__the_live_record_is_the_newest_and_history_begins_with_it(om: Api) 
         ({"limit": 2, "offset": 1}, [5, 4]),
         ({"offset": 99}, []),
         ({"limit": 2**53 - 1, "offset": 5}, [1, 0]),
-        ({"from": wire_time(5 * DAY)}, [6, 5]),
-        ({"to": wire_time(DAY)}, [1, 0]),
-        ({"from": wire_time(DAY), "to": wire_time(3 * DAY)}, [3, 2, 1]),
-        ({"from": wire_time(99 * DAY)}, []),
+        ({"from": api_time(5 * DAY)}, [6, 5]),
+        ({"to": api_time(DAY)}, [1, 0]),
+        ({"from": api_time(DAY), "to": api_time(3 * DAY)}, [3, 2, 1]),
+        ({"from": api_time(99 * DAY)}, []),
     ],
 )
 def test_get__history_by_page_and_by_date(om: Api, query: Any, found: list[int]) -> None:

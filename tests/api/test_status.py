@@ -7,7 +7,7 @@ import pytest
 from mastra_memory.options import DEFAULT_TEMPLATE
 from tests.conftest import Person
 from tests.support.api_client import Api, fields_of
-from tests.support.factories import make_record, make_thread, moment, wire_time
+from tests.support.factories import api_time, make_record, make_thread, moment
 
 OBSERVING = {"observationalMemory": {"enabled": True, "model": "openai/gpt-5-mini"}}
 
@@ -45,7 +45,7 @@ def test_status__observations_of_a_thread(api: Api) -> None:
         "enabled": True,
         "hasRecord": True,
         "originType": "initial",
-        "lastObservedAt": wire_time(5),
+        "lastObservedAt": api_time(5),
         "tokenCount": 7,
         "observationTokenCount": 0,
         "isObserving": False,

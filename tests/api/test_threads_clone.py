@@ -7,7 +7,7 @@ import pytest
 from mastra_memory.models import Message, Thread
 from tests.conftest import Person
 from tests.support.api_client import Api, fields_of, texts
-from tests.support.factories import a_message, make_thread, save, some_messages, wire_time
+from tests.support.factories import a_message, api_time, make_thread, save, some_messages
 
 
 def source_of_five(**fields: Any) -> str:
@@ -70,16 +70,16 @@ def test_clone__without_body_or_agent_options(api: Api) -> None:
         ({"messageLimit": 0}, "01234"),
         ({"messageLimit": -1}, "01234"),
         ({"messageLimit": 99}, "01234"),
-        ({"messageFilter": {"endDate": wire_time(2)}}, "012"),
-        ({"messageFilter": {"startDate": wire_time(2)}}, "234"),
-        ({"messageFilter": {"startDate": wire_time(1), "endDate": wire_time(3)}}, "123"),
-        ({"messageFilter": {"endDate": wire_time(2)}, "messageLimit": 2}, "12"),
+        ({"messageFilter": {"endDate": api_time(2)}}, "012"),
+        ({"messageFilter": {"startDate": api_time(2)}}, "234"),
+        ({"messageFilter": {"startDate": api_time(1), "endDate": api_time(3)}}, "123"),
+        ({"messageFilter": {"endDate": api_time(2)}, "messageLimit": 2}, "12"),
         ({"messageFilter": {"startDate": None, "endDate": None}}, "01234"),
         ({"messageFilter": {"startDate": 1704067203000}}, "34"),
         ({"messageFilter": {"messageIds": ["m3", "m1", "foreign", "zzz"]}}, "13"),
         ({"messageFilter": {"messageIds": []}}, "01234"),
-        ({"messageFilter": {"messageIds": ["m0", "m4"], "startDate": wire_time(1)}}, "4"),
-        ({"messageFilter": {"startDate": wire_time(99)}}, ""),
+        ({"messageFilter": {"messageIds": ["m0", "m4"], "startDate": api_time(1)}}, "4"),
+        ({"messageFilter": {"startDate": api_time(99)}}, ""),
     ],
 )
 def test_clone__options_choose_messages(api: Api, options: Any, kept: str) -> None:

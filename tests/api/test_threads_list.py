@@ -7,7 +7,7 @@ import pytest
 
 from mastra_memory.models import Thread
 from tests.support.api_client import Api, fields_of, ids
-from tests.support.factories import a_message, make_thread, moment, save, wire_time
+from tests.support.factories import a_message, api_time, make_thread, moment, save
 
 NEWEST = {"orderBy": {"field": "updatedAt", "direction": "DESC"}}
 HOSTILE_KEYS = ["a.b", "a' OR 1=1 --", "__proto__", "constructor", "prototype", "k" * 200, "", "é"]
@@ -156,13 +156,13 @@ def test_list__bad_parameters_are_400_and_named(
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ({"createdAfter": wire_time(2)}, ["t3", "t2"]),
-        ({"createdBefore": wire_time(1)}, ["t1", "t0"]),
+        ({"createdAfter": api_time(2)}, ["t3", "t2"]),
+        ({"createdBefore": api_time(1)}, ["t1", "t0"]),
         ({"createdAfter": "0860-01-24T05:38:10.4+22:54"}, ["t3", "t2", "t1", "t0"]),
-        ({"updatedAfter": wire_time(1), "updatedBefore": wire_time(2)}, ["t2", "t1"]),
+        ({"updatedAfter": api_time(1), "updatedBefore": api_time(2)}, ["t2", "t1"]),
         ({"title": "RIP"}, ["t3", "t2", "t1", "t0"]),
         ({"title": "%"}, []),
-        ({"title": "trip", "createdBefore": wire_time(0)}, ["t0"]),
+        ({"title": "trip", "createdBefore": api_time(0)}, ["t0"]),
     ],
 )
 def test_list__filters_of_our_own(api: Api, query: dict[str, Any], found: list[str]) -> None:

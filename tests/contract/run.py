@@ -150,7 +150,10 @@ def our_target(kit: Path, scratch: Path) -> Iterator[Target]:
     url = f"http://127.0.0.1:{port}"
     try:
         with servers.running(
-            servers.our_server(port), env=os.environ, log=scratch / "log", alive=f"{url}/healthz"
+            servers.build_server_command(port),
+            env=os.environ,
+            log=scratch / "log",
+            health_url=f"{url}/healthz",
         ):
             yield Target(url, {"Authorization": f"Bearer {token}"})
     finally:

@@ -54,7 +54,7 @@ def test_report__exit_code_and_the_names_to_take_off(capsys: pytest.CaptureFixtu
     assert conformance_run.report(good, good, ()) == 0
     assert "Take off" not in capsys.readouterr().out
     assert conformance_run.report(overdue, good, ()) == 1
-    assert "Take off the list conformance_waiting.txt: search-semantic" in capsys.readouterr().out
+    assert "Take off the list waiting.txt: search-semantic" in capsys.readouterr().out
     assert conformance_run.report(good, failed, ()) == 1
     assert "failed: clone-limit" in capsys.readouterr().out
     assert conformance_run.report(good, good, {"no-such-check"}) == 1

@@ -174,7 +174,10 @@ def test_tasks__have_a_limit(
 @pytest.mark.parametrize("limit", [-1, "5", True, float("nan"), 10**9])
 def test_checks__name_a_wrong_limit(memory_settings: Callable[..., None], limit: object) -> None:
     memory_settings(STATEMENT_TIMEOUT_API=limit)
-    (found,) = checks.check_limits()
+    (found,) = checks.check_statement_timeouts()
     assert found.id == "mastra_memory.E012" and "STATEMENT_TIMEOUT_API" in found.msg
     memory_settings(STATEMENT_TIMEOUT_API=None)
-    assert checks.check_limits() == [] and conf.app_settings().STATEMENT_TIMEOUT_ADMIN == 15
+    assert (
+        checks.check_statement_timeouts() == []
+        and conf.app_settings().STATEMENT_TIMEOUT_ADMIN == 15
+    )

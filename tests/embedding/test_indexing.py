@@ -1,4 +1,4 @@
-"""Making the vectors that rows ask for."""
+"""Embedding the messages in the queue."""
 
 import threading
 import time
@@ -41,13 +41,13 @@ def model(db: None) -> Iterator[FakeEmbedder]:
 
 
 def save(batch: Sequence[Any], *models: str) -> None:
-    """Store messages that want vectors."""
+    """Store messages and put them into the queue."""
     drafts = messages.validate_messages(batch)
     messages.save_messages(drafts, embed_for=models or (MODEL,))
 
 
 def embed() -> int:
-    """Embed what is due; how many messages it were."""
+    """Embed due messages, and return how many."""
     return indexing.embed_pending(seconds=60)[0]
 
 
@@ -58,7 +58,7 @@ def vectors() -> list[tuple[str, int]]:
 
 
 def make_due() -> None:
-    """Let the pauses of all requests be over."""
+    """Make all requests due."""
     EmbeddingRequest.objects.update(due_at=timezone.now() - timedelta(seconds=1))
 
 
@@ -310,7 +310,7 @@ def test_embed_pending__stops_when_its_time_is_over(
     assert indexing.embed_pending(seconds=60) == (5, False)
 
 
-def test_embed_batch__a_text_without_direction_has_no_vector() -> None:
+def test_embed_batch__a_zero_vector_is_not_stored() -> None:
     save([a_message(make_thread("alice", "t"), "m", text="tea")])
     with FakeEmbedder(vectors={"tea": [0.0, 0.0]}):
         assert embed() == 1

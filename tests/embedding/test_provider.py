@@ -7,7 +7,7 @@ import pytest
 from mastra_memory.embedding import embedder
 from mastra_memory.embedding.provider import create_embedder
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
-from tests.support.openai_server import OpenAIServer, Script, openai_server
+from tests.support.openai_server import OpenAIServer, ScriptEntry, openai_server
 
 NAME = "openai/text-embedding-3-small"
 Server = Callable[..., OpenAIServer]
@@ -42,7 +42,7 @@ def test_embed__vectors_and_tokens(at: Callable[[OpenAIServer], None], name: str
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
-def test_embed__what_may_heal(at: Callable[[OpenAIServer], None], status: Script) -> None:
+def test_embed__what_may_heal(at: Callable[[OpenAIServer], None], status: ScriptEntry) -> None:
     with openai_server(status) as server:
         at(server)
         with pytest.raises(ProviderUnavailable):
@@ -50,7 +50,7 @@ def test_embed__what_may_heal(at: Callable[[OpenAIServer], None], status: Script
 
 
 @pytest.mark.parametrize("status", [400, 401, 404])
-def test_embed__what_will_not_heal(at: Callable[[OpenAIServer], None], status: Script) -> None:
+def test_embed__what_will_not_heal(at: Callable[[OpenAIServer], None], status: ScriptEntry) -> None:
     with openai_server(status) as server:
         at(server)
         with pytest.raises(ProviderRefused):

@@ -1,4 +1,4 @@
-"""What an attack is: one line of the table."""
+"""The definition of an attack: what is sent, and what it may cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Send = Callable[[Target], Reply]
 
 @dataclass(frozen=True)
 class Attack:
-    """One line of the table."""
+    """A request, the statuses it may get, and the time and memory it may take."""
 
     name: str
     send: Send
@@ -21,13 +21,15 @@ class Attack:
     seconds: float
     megabytes: float = 150
     prepare: Callable[[Target], object] | None = None
-    """What is stored first; neither measured nor judged."""
+    """Called before the attack; its time, memory and response are not checked."""
     long: bool = False
     """Only run by `make faults`."""
 
 
 SHOWN = frozenset({200})
+"""The status of a page that must be displayed in spite of the attack."""
 HANDLED = frozenset({200, 400, 404, 413})
+"""The statuses of a request that may be refused, but must not fail."""
 
 
 def filled(start: bytes, piece: bytes, end: bytes, size: int = LIMIT - 100) -> bytes:

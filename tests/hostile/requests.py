@@ -30,7 +30,8 @@ PLACES = {
 }
 
 
-@lru_cache(maxsize=1)  # made before the clock starts, and only one at a time
+# `prepare` builds the body before the time is measured. One body is cached, to save memory.
+@lru_cache(maxsize=1)
 def large_body(place: str, shape: str) -> bytes:
     return PLACES[place][2].replace(b"%b", SHAPES[shape]())
 

@@ -8,7 +8,7 @@ from tests.hostile.attack import LIMIT, SHOWN, Attack, Send, message_of
 from tests.hostile.target import ADMIN, MB, Reply, Target
 
 
-def shown(
+def build_page_attacks(
     name: str,
     *contents: Any,
     seconds: float = 3,
@@ -30,12 +30,14 @@ def shown(
     ]
 
 
-BOTH = ("change", "print")
+BOTH_PAGES = ("change", "print")
 RENDERING: list[Attack] = [
-    *shown("one text of 15 MB", message_of("word " * 3_000_000), seconds=5, pages=BOTH),
-    *shown("nested quotes", message_of("> " * 100_000)),
-    *shown("open brackets", message_of("[" * 100_000), message_of("*a_ " * 50_000)),
-    *shown(
+    *build_page_attacks(
+        "one text of 15 MB", message_of("word " * 3_000_000), seconds=5, pages=BOTH_PAGES
+    ),
+    *build_page_attacks("nested quotes", message_of("> " * 100_000)),
+    *build_page_attacks("open brackets", message_of("[" * 100_000), message_of("*a_ " * 50_000)),
+    *build_page_attacks(
         "a tool call nested 200 deep",
         {
             "format": 2,
@@ -58,28 +60,30 @@ RENDERING: list[Attack] = [
 
 LEXERS = ("cpp", "devicetree", "html+ng2", "autoit", "systemd", "csharp", "mcschema")
 CODE: list[Attack] = [
-    *shown("mcschema that never ends", message_of("```mcschema\n<!--\n```"), pages=BOTH),
+    *build_page_attacks(
+        "mcschema that never ends", message_of("```mcschema\n<!--\n```"), pages=BOTH_PAGES
+    ),
     *[
         attack
         for lexer in LEXERS
-        for attack in shown(
+        for attack in build_page_attacks(
             f"{lexer} of 20,000 lines",
             message_of(f"```{lexer}\n" + "\n" * 20_000 + "```"),
             message_of(f"```{lexer}\n" + "<" * 20_000 + "\n```"),
             long=True,
         )
     ],
-    *shown(
+    *build_page_attacks(
         "60 parts of unfinished images",
         {"format": 2, "parts": [{"type": "text", "text": "![" * 9_990}] * 60},
         seconds=10,
-        pages=BOTH,
+        pages=BOTH_PAGES,
     ),
-    *shown(
+    *build_page_attacks(
         "10,000 parts",
         {"format": 2, "parts": [{"type": "text", "text": "x"}] * 10_000},
         seconds=5,
-        pages=BOTH,
+        pages=BOTH_PAGES,
     ),
     Attack(
         "a message of 500,000 parts",
@@ -105,7 +109,7 @@ def write_working_memory(text: str) -> Send:
     return send
 
 
-def titles(target: Target) -> Reply:
+def open_list_with_long_titles(target: Target) -> Reply:
     for number in range(3):
         body = {"resourceId": "r", "threadId": f"title {number}", "title": "T" * (LIMIT - 200)}
         target.api("POST", "threads", body)
@@ -128,5 +132,5 @@ STORED: list[Attack] = [
             "200,000 headings": "# a\n" * 200_000,
         }.items()
     ],
-    Attack("three titles of 20 MB", titles, SHOWN, 5, 200),
+    Attack("three titles of 20 MB", open_list_with_long_titles, SHOWN, 5, 200),
 ]

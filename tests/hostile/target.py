@@ -1,4 +1,4 @@
-"""The whole service as a stranger meets it, with a stopwatch and a memory gauge."""
+"""Run the whole service, send requests to it, and measure its time and memory."""
 
 import http.client
 import json
@@ -30,7 +30,7 @@ DEFAULT_AGENT = "hostile"
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, without its body beyond what a message of a failed test should show."""
+    """A response. Only the start of its body is kept, for the messages of failed tests."""
 
     status: int
     size: int
@@ -44,9 +44,9 @@ class Cost:
 
     seconds: float
     megabytes: float
-    """How much more they held at their highest than before."""
+    """The peak of their memory, minus their memory before the attack."""
     left: float
-    """What they hold afterwards, in megabytes."""
+    """Their memory after the attack, in megabytes."""
 
 
 class Target:
@@ -83,7 +83,7 @@ class Target:
             client.close()
 
     def api(self, method: str, path: str, body: Any = None, **query: Any) -> Reply:
-        """Call the API as an unscoped caller; bytes are sent as they are."""
+        """Call the API with access to all resources. A body of bytes is sent unchanged."""
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
         words = {"agentId": DEFAULT_AGENT} | query

@@ -28,7 +28,7 @@ def store(tmp_path: Path, *records: dict[str, Any], extra: str = "") -> Path:
         "mastra_messages": [make_message_row()],
         "mastra_observational_memory": records,
     }
-    return make_libsql(tmp_path / "mastra.db", rows, extra=extra)
+    return make_libsql(tmp_path / "mastra.db", rows, record_column=extra)
 
 
 def list_notes(path: Path) -> list[str]:

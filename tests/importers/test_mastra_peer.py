@@ -86,8 +86,8 @@ def test_read__everything_that_a_mastra_server_writes(
     env = {**os.environ, **variables, "PORT": str(port)}
     base = f"http://127.0.0.1:{port}"
     command = [str(servers.node(KIT)), "peer/server.mjs"]
-    alive = f"{base}/_control/ping"
-    with servers.running(command, env=env, log=tmp_path / "log", alive=alive, cwd=KIT):
+    health_url = f"{base}/_control/ping"
+    with servers.running(command, env=env, log=tmp_path / "log", health_url=health_url, cwd=KIT):
         fill(base)
         with sources.open_source(source) as opened:  # while the server runs
             report = import_items(opened.read(ResourceMapping()))

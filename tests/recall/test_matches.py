@@ -30,8 +30,8 @@ TALK = [
 
 
 @pytest.fixture(autouse=True)
-def bare(memory_settings: Callable[..., None]) -> None:
-    """Nothing but what a test says."""
+def default_settings(memory_settings: Callable[..., None]) -> None:
+    """Use the default settings; each test gives its own options."""
     memory_settings()
 
 
@@ -51,7 +51,7 @@ def memory(model: FakeEmbedder) -> Memory:
 
 
 def say(memory: Memory, thread_id: str, texts: list[str], *, resource: str = "alice") -> None:
-    """Save messages `m0` … into `t`, `<thread>0` … into others."""
+    """Save messages in a new thread. Their ids are `m0`, `m1`, … in `t`, and `u0`, … in `u`."""
     thread = make_thread(resource, thread_id)
     batch = some_messages(thread, len(texts), prefix="m" if thread_id == "t" else thread_id)
     for message, text in zip(batch, texts, strict=True):
@@ -126,7 +126,7 @@ def test_recall__numbers_beyond_all_bounds_mean_everything(
     ("name", "number"),
     [("topK", -1), ("topK", 2.5), ("topK", "4"), ("topK", None), ("messageRange", {"before": -1})],
 )
-def test_recall__numbers_that_are_none_are_refused(memory: Memory, name: str, number: Any) -> None:
+def test_recall__invalid_numbers_are_refused(memory: Memory, name: str, number: Any) -> None:
     with pytest.raises(InvalidInput, match="must be a whole number of at least 0"):
         recalled(memory, "tennis", options={"semanticRecall": {name: number}})
 
@@ -152,7 +152,7 @@ def test_recall__a_read_right_after_a_save_sees_it(
     assert len(model.texts) == 8
 
 
-def test_recall__a_read_embeds_no_more_than_its_share(memory: Memory, model: FakeEmbedder) -> None:
+def test_recall__embeds_a_limited_number_of_messages(memory: Memory, model: FakeEmbedder) -> None:
     say(memory, "long", [f"text {n}" for n in range(60)])
     recalled(memory, "flour")
     assert len(model.texts) == 32
@@ -164,7 +164,7 @@ def test_recall__what_failed_before_is_left_to_the_worker(memory: Memory) -> Non
     assert recalled(memory, "flour", per_page=0) == []
 
 
-def test_recall__reads_wait_for_no_slow_embedder(memory: Memory, model: FakeEmbedder) -> None:
+def test_recall__limits_the_time_of_embedding(memory: Memory, model: FakeEmbedder) -> None:
     asked = []
 
     def remember(texts: Any, *, query: bool, timeout: float) -> Any:
@@ -325,7 +325,7 @@ def test_clone_thread__copies_vectors_without_embedding(
     assert copies.count() == 8
 
 
-def test_clone_thread__what_the_source_waits_for_the_clone_waits_for(memory: Memory) -> None:
+def test_clone_thread__copies_pending_embedding_requests(memory: Memory) -> None:
     clone = memory.clone_thread("t")
     assert EmbeddingRequest.objects.filter(thread_id=clone.thread.id).count() == 8
 

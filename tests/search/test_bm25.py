@@ -83,7 +83,7 @@ def test_find_by_words__accents_and_case_do_not_matter() -> None:
         ("key:value", "value"),
     ],
 )
-def test_find_by_words__signs_part_words(text: str, words: str) -> None:
+def test_find_by_words__punctuation_separates_words(text: str, words: str) -> None:
     say(text, "something else")
     assert found(words) == ["t0"]
 
@@ -94,7 +94,7 @@ def test_find_by_words__a_part_of_a_run_of_chinese_is_found() -> None:
     assert found("公园") == ["t0"]
 
 
-def test_find_by_words__a_scope_holds_its_own_only() -> None:
+def test_find_by_words__finds_only_messages_in_the_scope() -> None:
     say("violet submarine", thread_id="a")
     say("violet guitar", thread_id="b")
     say("violet secret", thread_id="c", resource_id="bob")
@@ -171,7 +171,10 @@ def test_find_by_words__two_statements_one_for_a_single_word(statements: Stateme
 
 @pytest.fixture
 def long_scope(monkeypatch: pytest.MonkeyPatch) -> None:
-    """300 messages that say `tea`, every third `milk` too, two `saffron`; few are candidates."""
+    """Store 300 messages with `tea`, and allow few candidates.
+
+    Every third message also contains `milk`, and two messages contain `saffron`.
+    """
     fill(make_thread("alice", "t"), 300, text="tea")
     for word, places in (("milk", range(0, 300, 3)), ("saffron", (7, 150))):
         sql.execute(

@@ -90,7 +90,7 @@ def test_look_around__is_why(transactional_db: None) -> None:
 def test_filter__has_a_limit_on_the_number_of_expressions(db: None) -> None:
     allowed = [{f"k{n}": {"$regex": "a"}} for n in range(regex.MAX_PATTERNS)]
     metadata_filters.build_condition({"$and": allowed})
-    with pytest.raises(InvalidInput, match="one of more than 10 regular expressions"):
+    with pytest.raises(InvalidInput, match="exceeds the limit of 10 regular expressions"):
         metadata_filters.build_condition({"$and": [*allowed, {"k": {"$regex": "a"}}]})
 
 

@@ -72,7 +72,7 @@ def test_find_by_similarity__scopes() -> None:
     assert [key for key, _ in find(scope=within)] == ["bobs", "two"]
 
 
-def test_find_by_similarity__filter_on_the_metadata_of_now() -> None:
+def test_find_by_similarity__filters_on_current_metadata() -> None:
     store(make_thread("alice", "t1", metadata={"topic": "tea"}), {"one": at_angle(0.9)})
     store(make_thread("alice", "t2"), {"two": at_angle(0.8)})
     assert find(filter={"topic": "tea"}) == [("one", 0.9)]
@@ -125,7 +125,7 @@ def test_find_by_similarity__equal_scores_are_newest_first() -> None:
     assert [key for key, _ in find()] == ["new", "old"]
 
 
-def test_find_by_similarity__names_both_lengths() -> None:
+def test_find_by_similarity__the_error_contains_both_lengths() -> None:
     store(make_thread(), {"short": at_angle(1.0)})
     with pytest.raises(EmbedderMismatch, match="of 3 dimensions, but the stored ones have 2"):
         find(vectors=([1.0, 0.0, 0.0],))
@@ -139,7 +139,7 @@ def test_find_by_similarity__vectors_of_another_model_are_never_compared() -> No
     assert vector.find_by_similarity(wanted, limit=5) == []
 
 
-def test_find_by_similarity__a_query_without_direction_finds_nothing() -> None:
+def test_find_by_similarity__a_zero_vector_finds_nothing() -> None:
     store(make_thread(), {"one": at_angle(1.0)})
     assert find(vectors=([0.0, 0.0],)) == []
 
@@ -165,7 +165,7 @@ def test_find_by_similarity__large_scopes_ask_the_index(
     assert sum("set_config" in statement for statement in sent) == 2
 
 
-def test_find_by_similarity__compares_a_scope_rare_in_the_index(
+def test_find_by_similarity__compares_a_scope_that_is_a_small_share_of_the_index(
     memory_settings: Any, statements: Statements
 ) -> None:
     memory_settings(EXACT_SEARCH_LIMIT=3)
@@ -261,7 +261,7 @@ def test_find_by_similarity__metrics(memory_settings: Any, metric: str, score: f
     assert find() == [("one", score)]
 
 
-def test_find_by_similarity__hits_say_where_they_stand() -> None:
+def test_find_by_similarity__matches_have_the_time_of_the_message() -> None:
     store(make_thread("alice", "t"), {"one": at_angle(1.0)}, at=5)
     wanted = VectorQuery(model=MODEL, vectors=[NEAR], scope=SearchScope(resource_id="alice"))
     (scored,) = vector.find_by_similarity(wanted, limit=1)

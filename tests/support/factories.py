@@ -1,4 +1,4 @@
-"""Makers: each takes what a test is about and fills in the rest."""
+"""Factories. Pass what the test is about; everything else has a default."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,13 @@ def moment(seconds: float = 0) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def wire_time(seconds: float = 0) -> str:
-    """Return the same time as the API formats it."""
+def api_time(seconds: float = 0) -> str:
+    """Return `moment(seconds)` in the format of the API."""
     return times.format_time(moment(seconds))
 
 
 def make_user(name: str, *, unscoped: bool = False) -> User:
-    """A user who may sign in; a superuser where `unscoped`."""
+    """Create a user; with `unscoped`, a superuser, who may access all resources."""
     return User.objects.create(username=name, is_superuser=unscoped, is_staff=unscoped)
 
 
@@ -74,7 +74,7 @@ def a_message(
         "content": text_content(text) if content is None else content,
     }
     if at is not None:
-        message["createdAt"] = wire_time(at)
+        message["createdAt"] = api_time(at)
     return message | fields
 
 
@@ -114,7 +114,7 @@ def fill(
 def make_record(
     thread: StoredThread | None = None, *, resource_id: str = "alice", **fields: Any
 ) -> ObservationalRecord:
-    """A generation of observations about a thread, or without one about a resource."""
+    """Create a generation of observations about a thread or, if it is None, about a resource."""
     about: Json = {"scope": Scope.RESOURCE, "resource_id": resource_id}
     if thread is not None:
         about = {"scope": Scope.THREAD, "resource_id": thread.resource_id, "thread_id": thread.id}

@@ -79,9 +79,11 @@ def real_server(folder: Path, **variables: str) -> Iterator[RealServer]:
     secret = token.generate_secret()
     token.save()
     port = servers.free_port()
-    command, alive = servers.our_server(port), f"http://127.0.0.1:{port}/healthz"
+    command, health_url = servers.build_server_command(port), f"http://127.0.0.1:{port}/healthz"
     env = environment(folder, **variables)
-    with servers.running(command, env=env, log=folder / "server.log", alive=alive) as process:
+    with servers.running(
+        command, env=env, log=folder / "server.log", health_url=health_url
+    ) as process:
         yield RealServer(port, _worker_of(process.pid), secret)
 
 

@@ -141,13 +141,19 @@ def make_chunk(chunk_id: str = "ombuf-1", **more: Any) -> dict[str, Any]:
     }
 
 
-def make_libsql(path: Path, rows: Rows, *, without: Sequence[str] = (), extra: str = "") -> Path:
-    """Create a LibSQL file. Bytes and text in JSON columns are stored unchanged."""
+def make_libsql(
+    path: Path, rows: Rows, *, without: Sequence[str] = (), record_column: str = ""
+) -> Path:
+    """Create a LibSQL file. Bytes and text in JSON columns are stored unchanged.
+
+    The tables `without` are missing. `record_column` is one more column of the table of
+    observations.
+    """
     connection = sqlite3.connect(path)
     for table, columns in TABLES.items():
         if table in without:
             continue
-        names = [*columns, *([extra] if extra and "lookupKey" in columns else ())]
+        names = [*columns, *([record_column] if record_column and "lookupKey" in columns else ())]
         declared = ", ".join(f'"{name}"' for name in names)
         connection.execute(f"CREATE TABLE {table} ({declared}, PRIMARY KEY (id))")
         for row in rows.get(table, ()):

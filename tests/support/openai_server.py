@@ -1,6 +1,6 @@
-"""A small HTTP server for tests of what talks to models.
+"""A small HTTP server for tests of code that calls models.
 
-It speaks the OpenAI protocol, and Anthropic's for messages.
+It implements the API of OpenAI, and the Messages API of Anthropic.
 """
 
 import json
@@ -12,17 +12,18 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Script = str | int | float | dict[str, Any] | Callable[[dict[str, Any]], Any]
-"""What to do with one request: say a text, refuse with a status, wait some seconds and then say
-"late", call a tool with these arguments, or do what a function of the request returns."""
+ScriptEntry = str | int | float | dict[str, Any] | Callable[[dict[str, Any]], Any]
+"""The response to one request: a text, an error status (int), a delay in seconds (float) and then
+the text "late", the arguments of a tool call, or a function that takes the request and returns one
+of these."""
 
 
 @dataclass
 class OpenAIServer:
-    """Answers in the order of `script`, its last entry for ever; `requests` holds what it got."""
+    """Send the responses of `script` in order; the last one is repeated."""
 
     base_url: str
-    script: list[Script] = field(default_factory=lambda: ["Hello"])
+    script: list[ScriptEntry] = field(default_factory=lambda: ["Hello"])
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
 
@@ -45,7 +46,7 @@ def _text_of(content: Any) -> str:
 
 
 @contextmanager
-def openai_server(*script: Script) -> Iterator[OpenAIServer]:
+def openai_server(*script: ScriptEntry) -> Iterator[OpenAIServer]:
     """A server on a free port of this machine while the block runs."""
     http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     http.daemon_threads = True
@@ -100,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _embeddings(request: dict[str, Any], entry: Any) -> dict[str, Any]:
-    """A vector for each text: its length and 1; of the given vectors where the script has some."""
+    """Return the vectors of the script, or `[length of the text, 1]` for each text."""
     texts = request["input"]
     vectors = entry if isinstance(entry, list) else [[float(len(text)), 1.0] for text in texts]
     data = [{"object": "embedding", "index": n, "embedding": v} for n, v in enumerate(vectors)]

@@ -19,6 +19,7 @@ from project.management.commands import serve
 
 ROOT = Path(__file__).resolve().parents[2]
 KIT = ROOT / "tests" / "conformance"
+"""The conformance kit: scenarios, the client that runs them, and the reference server."""
 START_TIMEOUT = 180.0
 STOP_TIMEOUT = 15.0
 
@@ -52,15 +53,15 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str], *, env: Mapping[str, str], log: Path, alive: str, cwd: Path = ROOT
+    command: Sequence[str], *, env: Mapping[str, str], log: Path, health_url: str, cwd: Path = ROOT
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server until the block ends; enter the block when the address `alive` answers."""
+    """Run a server until the block ends. The block starts when `health_url` answers."""
     with open(log, "wb") as output:
         server = subprocess.Popen(
             command, env=dict(env), cwd=cwd, stdout=output, stderr=subprocess.STDOUT
         )
         try:
-            _wait_until_up(server, alive, log)
+            _wait_until_up(server, health_url, log)
             yield server
         finally:
             server.terminate()
@@ -71,25 +72,25 @@ def running(
                 server.wait()
 
 
-def _wait_until_up(server: subprocess.Popen[bytes], alive: str, log: Path) -> None:
+def _wait_until_up(server: subprocess.Popen[bytes], health_url: str, log: Path) -> None:
     give_up = time.monotonic() + START_TIMEOUT
     while time.monotonic() < give_up:
         if server.poll() is not None:
             raise ServerError(f"The server ended with code {server.returncode}.\n{_tail(log)}")
         try:
-            with urlopen(alive, timeout=5):
+            with urlopen(health_url, timeout=5):
                 return
         except (URLError, OSError):
             time.sleep(0.1)
-    raise ServerError(f"The server does not answer at {alive}.\n{_tail(log)}")
+    raise ServerError(f"The server does not answer at {health_url}.\n{_tail(log)}")
 
 
 def _tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-25:])
 
 
-def our_server(port: int, *, workers: int = 1) -> list[str]:
-    """Give the command of the web server, just as `manage.py serve` starts it."""
+def build_server_command(port: int, *, workers: int = 1) -> list[str]:
+    """Return the command with which `manage.py serve` starts the web server."""
     options = {
         "host": "127.0.0.1",
         "port": port,
@@ -100,7 +101,7 @@ def our_server(port: int, *, workers: int = 1) -> list[str]:
 
 
 def environment(settings: str, var_dir: Path, **more: str) -> dict[str, str]:
-    """Give the environment of a server of ours: these settings, its own database, no debugging."""
+    """Return the environment of our server: these settings, its own database, no DEBUG."""
     foreign = {"DATABASE_URL", "CELERY_BROKER_URL", "ALLOWED_HOSTS"}
     kept = {name: value for name, value in os.environ.items() if name not in foreign}
     ours = {"DJANGO_SETTINGS_MODULE": settings, "MASTRA_VAR_DIR": str(var_dir)}
@@ -109,7 +110,10 @@ def environment(settings: str, var_dir: Path, **more: str) -> dict[str, str]:
 
 
 def kit_with_packages(kit: Path, scratch: Path) -> Path:
-    """Give the kit with its npm packages installed; a kit that is not ours is copied for it."""
+    """Install the npm packages of a conformance kit, and return its folder.
+
+    A kit other than `KIT` is not changed: the packages are installed in a copy of it.
+    """
     if node(kit).exists():
         return kit
     if kit != KIT:

@@ -1,4 +1,4 @@
-"""The JSON shape of message content."""
+"""Message content: conversion to format 2, its text and its signal type."""
 
 from typing import Any
 
