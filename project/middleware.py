@@ -1,4 +1,4 @@
-"""Middleware for pages that API requests skip: sessions, languages, static files.
+"""Middleware that only pages need, and API requests skip: sessions, languages, static files.
 
 An API request without cookies needs none of them, and they take longer than a short response. The
 middleware that protects all requests is not affected.

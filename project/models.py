@@ -55,19 +55,21 @@ class AccessToken(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="access_tokens"
     )
-    name = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, help_text="What it is for.")
+    name = models.CharField(
+        max_length=MAX_NAME_LENGTH, blank=True, help_text="What the token is for."
+    )
     prefix = models.CharField(
         max_length=PREFIX_LENGTH,
         editable=False,
-        help_text="How the secret begins, to recognise it.",
+        help_text="The first characters of the secret.",
     )
     secret_hash = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(
-        default=get_default_expiry, help_text="From then on it opens nothing."
+        default=get_default_expiry, help_text="The API rejects the token after this time."
     )
     last_used_at = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="To the hour."
+        null=True, blank=True, editable=False, help_text="Accurate to one hour."
     )
 
     objects = AccessTokenQuerySet.as_manager()

@@ -1,4 +1,4 @@
-"""Stop the embedded PostgreSQL after its last user. This script runs without Django."""
+"""Stop the embedded PostgreSQL when no process uses it. This script runs without Django."""
 
 import fcntl
 import os

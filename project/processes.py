@@ -110,8 +110,8 @@ class ProcessGroup:
     def restart_failed(self, report: Callable[[str], object]) -> None:
         """Restart children that have ended, each after its delay.
 
-        The delay doubles with every failure: a child that cannot start must neither take the
-        others along nor keep a processor busy with its attempts.
+        The delay doubles with every failure. A child that cannot start therefore does not stop the
+        others, and its attempts do not keep a processor busy.
         """
         for child in self.children.values():
             status = child.status()

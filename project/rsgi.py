@@ -34,14 +34,17 @@ if TYPE_CHECKING:
 
 THREADS = int(os.environ.get("THREADS") or 2)
 BODY_TIMEOUT_SECONDS = float(os.environ.get("BODY_TIMEOUT") or 30)
-"""Seconds for a body to arrive, plus one for every `MIN_BYTES_PER_SECOND` that have arrived."""
+"""Seconds for a body to arrive, plus one second for each `MIN_BYTES_PER_SECOND` bytes of it."""
 MIN_BYTES_PER_SECOND = 16 * 1024
 SEND_TIMEOUT_SECONDS = 60.0
 """Seconds for a client to receive one chunk of a streamed response."""
 MAX_ANONYMOUS_BODY_BYTES = 1024 * 1024
 """Bytes in the body of a request that has neither a cookie nor an Authorization header."""
 MAX_DISCARDED_BYTES = 256 * 1024 * 1024
-"""Bytes of a refused body that are read: a client that is cut off while it sends gets no answer."""
+"""A refused body is read up to this size.
+
+If the connection is closed while a client sends, the client does not see the response.
+"""
 MAX_BYTES_IN_MEMORY = 256 * 1024
 """Larger bodies are kept in a temporary file until a thread is free for them."""
 
@@ -72,7 +75,7 @@ class Application:
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         """Answer one request."""
-        if scope.path == "/healthz":  # needs no thread: true while all of them are busy
+        if scope.path == "/healthz":  # no thread is needed: all may be busy
             protocol.response_bytes(200, [("Content-Type", "application/json")], HEALTHZ_BODY)
             return
         try:

@@ -8,7 +8,7 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-# Connections of web processes start with the API's limit: its requests then set nothing.
+# Web processes connect with the API's statement timeout, so that API requests need not set it.
 os.environ.setdefault(
     "STATEMENT_TIMEOUT", os.environ.get("MASTRA_MEMORY_STATEMENT_TIMEOUT_API") or "5"
 )

@@ -63,7 +63,7 @@ def annotate_thread_title(rows: QuerySet[Any]) -> QuerySet[Any]:
     return annotated
 
 
-def get_owner_name(row: Any) -> str:
+def get_thread_label(row: Any) -> str:
     """Return the title or id of the thread of a row, or its resource id."""
     return str(row.thread_title or row.thread_id or row.resource_id)
 
@@ -85,7 +85,7 @@ class TruncatedChangeList(ChangeList):
 class ThreadRow:
     """Values that the list shows in addition to the columns of the thread.
 
-    They are set on the thread as `row`: Django passes nothing else to the columns of a list.
+    Django passes only the thread to the columns of a list, so the values are set on it as `row`.
     """
 
     title: str

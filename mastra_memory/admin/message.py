@@ -21,7 +21,7 @@ from mastra_memory.admin.changelist import (
     BoundedPaginator,
     TruncatedChangeList,
     annotate_thread_title,
-    get_owner_name,
+    get_thread_label,
 )
 from mastra_memory.admin.conversation import conversation_url
 from mastra_memory.admin.markdown import escape_bidi_overrides, render_highlights
@@ -194,7 +194,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
         @admin.display(description=_("conversation"))
         def conversation(message: Any) -> str:
-            title = mask_beginning(get_owner_name(message), mask, TITLE_CHARACTERS)
+            title = mask_beginning(get_thread_label(message), mask, TITLE_CHARACTERS)
             return format_html("<bdi>{}</bdi>", escape_bidi_overrides(title))
 
         @admin.display(description=_("tools"))

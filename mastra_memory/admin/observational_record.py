@@ -17,7 +17,7 @@ from mastra_memory.admin.changelist import (
     BoundedPaginator,
     TruncatedChangeList,
     annotate_thread_title,
-    get_owner_name,
+    get_thread_label,
 )
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.plain_text import PlainTextAdmin, iterate_record_texts
@@ -160,7 +160,7 @@ class ObservationalRecordAdmin(PlainTextAdmin):
 
         @admin.display(description=_("about"))
         def name(record: Any) -> str:
-            return escape_bidi_overrides(mask_beginning(get_owner_name(record), mask, 100))
+            return escape_bidi_overrides(mask_beginning(get_thread_label(record), mask, 100))
 
         rest = ["scope", "generation_count", "origin_type", "tokens", "updated_at"]
         return [name, *rest]

@@ -159,7 +159,10 @@ class _JsonPruner:
 
 
 def _indent_json(value: Any, limit: int) -> tuple[str, bool]:
-    """Write JSON with indents up to `limit` characters; deep nesting makes indents long."""
+    """Return indented JSON with at most `limit` characters, and whether it is cut.
+
+    Writing stops at the limit, because deep nesting makes the indentation very long.
+    """
     written: list[str] = []
     length = 0
     for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(value):

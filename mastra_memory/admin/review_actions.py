@@ -77,9 +77,9 @@ def _describe_conflict(thread: Thread) -> str:
     }
 
 
-def describe_empty_queue(*, free: bool) -> SafeString:
+def describe_empty_queue(*, unassigned: bool) -> SafeString:
     """Return the message for an empty queue, with a link to unassigned conversations."""
-    if free:
+    if unassigned:
         return format_html("{}", _("All conversations are assigned or resolved."))
     address = reverse("admin:mastra_memory_thread_next") + "?free=1"
     link = format_html('<a href="{}">{}</a>', address, _("Next unassigned"))

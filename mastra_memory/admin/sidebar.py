@@ -49,7 +49,7 @@ def build_panels(
     visible = access.visible_threads(request)
     metadata, metadata_cut = budget.json(thread.metadata, mask)
     return {
-        **_review_field_as_text(request, thread, visible),
+        **_review_panel(request, thread, visible),
         "thread_notes": [note for note in all_notes if not note.message_id],
         "newest_note": max((note.pk for note in all_notes), default=0),
         "questions": scores.list_questions(thread.pk, user),
@@ -65,7 +65,7 @@ def build_panels(
     }
 
 
-def _review_field_as_text(
+def _review_panel(
     request: HttpRequest, thread: Thread, visible: QuerySet[Thread]
 ) -> dict[str, Any]:
     review = reviews.get_review(thread.pk)

@@ -115,7 +115,7 @@ class FilterForm(forms.Form):
             wanted[key.strip()] = _parse_json_or_text(value.strip())
         return wanted
 
-    def wanted(self, user: Any) -> ThreadFilters:
+    def get_filters(self, user: Any) -> ThreadFilters:
         """Return the conditions of a valid form."""
         data = self.cleaned_data
         assignee = str(user.pk) if data["assignee"] == "me" else data["assignee"]
@@ -195,7 +195,7 @@ class ThreadFilter(ListFilter):
     title = _("filters")
     template = "admin/mastra_memory/thread/no_filter.html"
     parameter_names = (*FilterForm.base_fields, "all")
-    """The names of the form's fields, and `all` for a list without a default view."""
+    """The names of the form's fields, and `all`, which shows the list without the default view."""
 
     def __init__(
         self,
@@ -239,7 +239,7 @@ class ThreadFilter(ListFilter):
         """Return the matching threads; none if the form is invalid, which the page reports."""
         if not self.form.is_valid():
             return queryset.none()
-        wanted = self.form.wanted(self.user)
+        wanted = self.form.get_filters(self.user)
         if mask_json(wanted.metadata, access.get_mask(self.user)) != wanted.metadata:
             message = _("You cannot search for personal data that is masked for you.")
             self.form.add_error("metadata", message)

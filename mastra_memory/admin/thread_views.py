@@ -42,14 +42,14 @@ class ThreadPages(MemoryAdmin):
         """Return the URL patterns. Django's last pattern matches any path, so ours come first."""
         view = self.admin_site.admin_view
         own = [
-            # Before the others, since its last part may be any id, with slashes.
+            # This pattern comes first: its key may contain slashes and end like another pattern.
             path(
                 "<path:object_id>/text/<slug:what>/<path:key>/",
                 self.text_view,
                 name="mastra_memory_thread_text",
             ),
             path("team/", self.team_view, name="mastra_memory_thread_team"),
-            path("views/", self.views_view, name="mastra_memory_thread_views"),
+            path("views/", self.saved_views_view, name="mastra_memory_thread_views"),
             path("exports/", self.exports_view, name="mastra_memory_thread_exports"),
             path("exports/<int:pk>/", self.export_view, name="mastra_memory_thread_export"),
             path(
@@ -76,7 +76,9 @@ class ThreadPages(MemoryAdmin):
                 self.file_view,
                 name="mastra_memory_thread_file",
             ),
-            path("<path:object_id>/here/", self.presence_view, name="mastra_memory_thread_here"),
+            path(
+                "<path:object_id>/here/", self.presence_view, name="mastra_memory_thread_presence"
+            ),
             path("<path:object_id>/print/", self.print_view, name="mastra_memory_thread_print"),
         ]
         for pattern in own:
@@ -167,20 +169,20 @@ class ThreadPages(MemoryAdmin):
 
         With `?free`, redirect to the next unassigned conversation.
         """
-        return self._to_next(request, request.GET.get("after"), free="free" in request.GET)
+        return self._to_next(request, request.GET.get("after"), unassigned="free" in request.GET)
 
     def _to_next(
-        self, request: HttpRequest, current: str | None, *, free: bool = False
+        self, request: HttpRequest, current: str | None, *, unassigned: bool = False
     ) -> HttpResponseRedirect:
         if not self.has_view_permission(request):
             raise PermissionDenied
         threads = access.visible_threads(request)
-        if free:
+        if unassigned:
             found = reviews.find_unassigned_thread(threads, skip=[current] if current else [])
         else:
             found = reviews.find_next(reviews.list_queue(request.user, threads), current)
         if found is None:
-            messages.info(request, review_actions.describe_empty_queue(free=free))
+            messages.info(request, review_actions.describe_empty_queue(unassigned=unassigned))
             return HttpResponseRedirect(saved_views.list_url(all="1"))
         return HttpResponseRedirect(conversation.conversation_url(found))
 
@@ -193,7 +195,7 @@ class ThreadPages(MemoryAdmin):
         return self._page(
             request,
             thread,
-            "here",
+            "presence",
             others_here=visits.list_other_viewers(thread.pk, request.user),
             changed_by=review.changed_by if known != str(review.version) else None,
             new_notes=notes.count_notes_after(thread.pk, newest) if newest is not None else 0,
@@ -280,7 +282,7 @@ class ThreadPages(MemoryAdmin):
         figures = team_statistics.get_statistics(request)
         return self._page(request, None, "team", title=_("Team"), **figures)
 
-    def views_view(self, request: HttpRequest) -> HttpResponseBase:
+    def saved_views_view(self, request: HttpRequest) -> HttpResponseBase:
         """Save, delete or choose a view of the list."""
         if not self.has_view_permission(request):
             raise PermissionDenied

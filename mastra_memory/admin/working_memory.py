@@ -18,7 +18,7 @@ from mastra_memory.admin.changelist import (
     BoundedPaginator,
     TruncatedChangeList,
     annotate_thread_title,
-    get_owner_name,
+    get_thread_label,
 )
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.plain_text import PlainTextAdmin, iterate_memory_texts
@@ -68,7 +68,7 @@ class WorkingMemoryAdmin(PlainTextAdmin):
 
         @admin.display(description=_("about"))
         def name(row: Any) -> str:
-            return escape_bidi_overrides(mask_beginning(get_owner_name(row), mask, 100))
+            return escape_bidi_overrides(mask_beginning(get_thread_label(row), mask, 100))
 
         @admin.display(description=_("text"))
         def beginning(row: Any) -> str:

@@ -28,7 +28,7 @@ from mastra_memory.review.masked_files import mask_document
 
 MAX_REVISIONS = 20
 MAX_DIFF_CHARACTERS, MAX_DIFF_LINES = 20_000, 1_000
-"""Limits for both texts of a comparison: its time grows with the square of the lines."""
+"""Limits for the two compared texts together. The time grows with the square of the lines."""
 MAX_EDITED_CHARACTERS = 100_000
 """Longer texts cannot be edited in a form."""
 _STARTS_AT_FIRST_LINE = re.compile(r"@@ -[01](,| )")
@@ -66,7 +66,7 @@ class MemoryPanel:
     json: str
     """The text of a memory that is a JSON object or list; empty for any other."""
     text: str | None
-    """What a form edits; None if it is too long for one."""
+    """The text in the edit form; None if it is too long to be edited."""
     text_href: str
     """Address of the whole text, as plain text."""
     updated_at: Any

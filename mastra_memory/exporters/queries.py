@@ -42,8 +42,8 @@ def stream_messages(
 ) -> AbstractContextManager[Iterable[sql.SqlRow]]:
     """Return the position of the thread and the fields of `ExportedMessage` of each message.
 
-    Ordered by the position of the thread in `thread_ids`, then oldest first. The ORM cannot join a
-    list with its order.
+    Messages are ordered by the position of their thread in `thread_ids`, then oldest first. The ORM
+    cannot join a list of values.
     """
     return sql.stream(
         f"""SELECT i.position, m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,

@@ -135,7 +135,7 @@ class ConversationBuilder:
         return next((call for call in calls if not call.results), calls[0] if calls else None)
 
     def omit(self, omitted: OmittedRecord) -> None:
-        """Add a message that is not stored to the report."""
+        """Report a message that is not stored."""
         self.omitted.append(omitted)
 
     @property

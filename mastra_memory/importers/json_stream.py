@@ -22,8 +22,8 @@ MAX_RECORD_BYTES = 64 << 20
 """Longer records are refused, so that memory stays bounded."""
 
 _MAX_DEPTH = 1_024
-"""A closing bracket is matched with one of this many open brackets. JSON parsers reject deeper
-nesting anyway."""
+"""A closing bracket is matched only with the last open brackets, at most this many. JSON parsers
+reject deeper nesting anyway."""
 _EXCERPT_BYTES = 500
 _TOO_LONG = f"longer than {MAX_RECORD_BYTES >> 20} MB"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -228,7 +228,7 @@ class _ValueSplitter:
     def _may_continue(self, end: int) -> bool:
         """Return whether an unfinished string continues in the next chunk.
 
-        JSON strings contain no line breaks, so an unfinished string ends at a line break at last.
+        JSON strings contain no line breaks, so an unfinished string ends at the next line break.
         """
         return self._buffer[end : end + 1] != b"\n"
 
@@ -240,7 +240,7 @@ class _ValueSplitter:
         return bytes(self._buffer[self._start : end]), ""
 
     def _take_text_between(self, end: int) -> Iterator[tuple[bytes, str]]:
-        """Yield the text between two values, such as numbers, so that it is reported as invalid."""
+        """Yield text between two values, such as a bare number, to report it as invalid."""
         if self._too_long or bytes(self._buffer[self._start : end]).strip(_SEPARATORS):
             data, reason = self._take(end)
             yield data.strip(_SEPARATORS), reason

@@ -31,7 +31,10 @@ from mastra_memory.types import MessageSelection
 
 PAGE_SIZE = 40
 MAX_PAGE_BYTES = 8 * 1024 * 1024
-"""Bytes of content after which a page ends, whatever its size. It holds at least one message."""
+"""A page ends when its content reaches this size, even if it has fewer messages than requested.
+
+Every page has at least one message.
+"""
 MAX_LISTED_MESSAGES = 500
 """Message ids that a list of matches holds."""
 LOADED_FIELDS = (

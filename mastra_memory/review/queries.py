@@ -83,7 +83,7 @@ def load_texts(
 ) -> dict[str, str]:
     """Return the beginnings of texts by message id, in order, until their total size is reached.
 
-    The ORM cannot join a list with its order, which the running total needs.
+    The running total follows the order of `message_ids`, and the ORM cannot join a list of values.
     """
     rows = sql.fetch_all(
         """SELECT id, text FROM (
@@ -153,7 +153,7 @@ def list_previews(
 def count_by_day(rows: QuerySet[Any, Any], column: str) -> dict[date, int]:
     """Return how many of the rows fall on each day in the current time zone.
 
-    `rows` is a queryset of one column that may have a limit: the ORM does not group such rows.
+    `rows` is a queryset of one column. It may have a limit, and the ORM cannot group limited rows.
     """
     statement, params = rows.query.sql_with_params()
     return dict(

@@ -24,12 +24,17 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("name", models.CharField(blank=True, help_text="What it is for.", max_length=100)),
+                (
+                    "name",
+                    models.CharField(
+                        blank=True, help_text="What the token is for.", max_length=100
+                    ),
+                ),
                 (
                     "prefix",
                     models.CharField(
                         editable=False,
-                        help_text="How the secret begins, to recognise it.",
+                        help_text="The first characters of the secret.",
                         max_length=10,
                     ),
                 ),
@@ -42,13 +47,13 @@ class Migration(migrations.Migration):
                     "expires_at",
                     models.DateTimeField(
                         default=project.models.get_default_expiry,
-                        help_text="From then on it opens nothing.",
+                        help_text="The API rejects the token after this time.",
                     ),
                 ),
                 (
                     "last_used_at",
                     models.DateTimeField(
-                        blank=True, editable=False, help_text="To the hour.", null=True
+                        blank=True, editable=False, help_text="Accurate to one hour.", null=True
                     ),
                 ),
                 (

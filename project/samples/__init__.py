@@ -18,9 +18,9 @@ WORKING_MEMORY = {"workingMemory": {"enabled": True, "scope": "resource"}}
 
 
 def load_samples() -> int:
-    """Store the conversations that are missing; give how many messages that were.
+    """Store the conversations that are missing, and return the number of stored messages.
 
-    A conversation is stored as a whole or not at all, with times that end today.
+    A conversation is stored as a whole or not at all. Times are relative to the current day.
     """
     return sum(_load_conversation(conversation) for conversation in read_conversations())
 
@@ -67,7 +67,7 @@ def _load_clone(
 def _save_messages(
     memory: Memory, conversation: Conversation, thread_id: str, resource_id: str
 ) -> int:
-    """Save the messages and date the thread by them."""
+    """Save the messages, and give the thread the times of the first and the last one."""
     owner = {"threadId": thread_id, "resourceId": resource_id}
     batch = [
         {"role": role, "content": content, "createdAt": moment.isoformat(), **owner}

@@ -27,7 +27,7 @@ ROLES: dict[str, set[str]] = {
 
 VIEW = {"view_thread"}
 NEEDS: dict[str, set[str] | None] = {
-    **dict.fromkeys(["thread_changelist", "thread_change", "thread_here", "thread_next"], VIEW),
+    **dict.fromkeys(["thread_changelist", "thread_change", "thread_presence", "thread_next"], VIEW),
     **dict.fromkeys(["thread_team", "thread_file", "thread_text"], VIEW),
     **dict.fromkeys(["thread_print"], VIEW | {"export_thread"}),
     "thread_exports": {"export_thread"},

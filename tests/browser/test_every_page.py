@@ -6,7 +6,7 @@ from tests.admin.every_page import PAGES, addresses_of, make_everything, own_exp
 from tests.browser.conftest import Person, SignIn
 
 FORMS_ONLY = {"thread_do", "thread_memory", "thread_export_one", "thread_views"}
-FILES = {"thread_export", "thread_file", "thread_text", "thread_here"}
+FILES = {"thread_export", "thread_file", "thread_text", "thread_presence"}
 """Addresses that are not pages."""
 
 

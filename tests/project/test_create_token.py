@@ -41,5 +41,5 @@ def test_create_token__refuses_a_life_or_a_name_that_cannot_be(option: str, valu
 
 def test_create_token__refuses_a_user_who_is_switched_off() -> None:
     User.objects.create_user("alice", is_active=False)
-    with pytest.raises(CommandError, match="alice is switched off"):
+    with pytest.raises(CommandError, match="'alice' is not active"):
         call_command("create_token", "alice")

@@ -99,7 +99,7 @@ def _add_message(
     location: str,
     builder: ConversationBuilder,
     node_id: str,
-    is_reported: bool,
+    already_reported: bool,
 ) -> None:
     message = coercion.to_mapping(nodes[node_id].get("message"))
     if not message:  # the root of the tree
@@ -108,7 +108,7 @@ def _add_message(
     omitted = _find_omission(message, location) or _convert_message(
         builder, node_id, message, location
     )
-    if omitted and not is_reported:
+    if omitted and not already_reported:
         builder.omit(omitted)
 
 

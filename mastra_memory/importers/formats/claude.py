@@ -156,7 +156,7 @@ def _add_message(
     location: str,
     builder: ConversationBuilder,
     message_id: str,
-    is_reported: bool,
+    already_reported: bool,
 ) -> None:
     message = messages[message_id]
     sender = coercion.to_text(message.get("sender"))
@@ -174,7 +174,7 @@ def _add_message(
             ),
             location=f"{location} message {message_id}",
         )
-    elif not is_reported:
+    elif not already_reported:
         builder.omit(omitted)
 
 

@@ -18,15 +18,15 @@ class Command(BaseCommand):
     help = "Create an access token for a user and print it. It cannot be shown again."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Name the user, and how long and what for."""
+        """Add the arguments."""
         parser.add_argument("username")
         parser.add_argument(
             "--days",
             type=int,
             default=DEFAULT_LIFETIME_DAYS,
-            help="how long it lives (default: %(default)s)",
+            help="days until the token expires (default: %(default)s)",
         )
-        parser.add_argument("--name", default="command line", help="what it is for")
+        parser.add_argument("--name", default="command line", help="what the token is for")
 
     def handle(self, *args: Any, **options: Any) -> str:
         """Create the token."""
@@ -34,13 +34,13 @@ class Command(BaseCommand):
         if not 1 <= options["days"] <= MAX_LIFETIME_DAYS:
             raise CommandError(f"--days must be 1 to {MAX_LIFETIME_DAYS}.")
         if len(options["name"]) > MAX_NAME_LENGTH:
-            raise CommandError(f"--name may have {MAX_NAME_LENGTH} characters.")
+            raise CommandError(f"--name may have at most {MAX_NAME_LENGTH} characters.")
         try:
             user = users.objects.get(**{users.USERNAME_FIELD: options["username"]})
         except users.DoesNotExist:
             raise CommandError(f"Unknown user {options['username']!r}.") from None
         if not user.is_active:
-            raise CommandError(f"{options['username']} is switched off; a token opens nothing.")
+            raise CommandError(f"The user {options['username']!r} is not active.")
         expires_at = timezone.now() + timedelta(days=options["days"])
         token = AccessToken(user=user, name=options["name"], expires_at=expires_at)
         secret = token.generate_secret()

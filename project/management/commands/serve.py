@@ -20,12 +20,12 @@ from project import embedded_postgres, env, first_run
 from project.processes import ProcessGroup
 
 START_TIMEOUT_SECONDS = 180.0
-WORKER_STOP_TIMEOUT_SECONDS = 10
+WEB_STOP_TIMEOUT_SECONDS = 10
 """Seconds for a web process to finish its requests when it is stopped."""
 DEFAULT_THREADS = 2
 """In each web process: while one waits for the database, the other computes."""
 MAX_DEFAULT_PROCESSES = 4
-"""The default number of web processes is that of the cores, but at most this."""
+"""By default there is one web process for each core, but at most this many."""
 HEADER_TIMEOUT_SECONDS = 10
 """Seconds for a request's head to arrive. An idle connection is closed after the same time."""
 MAX_CONNECTIONS = 4096
@@ -63,7 +63,7 @@ class Command(BaseCommand):
             "--threads",
             type=int,
             default=env.read_int("THREADS", DEFAULT_THREADS),
-            help="threads in each of them (default: THREADS, or 2)",
+            help="threads in each web server process (default: THREADS, or 2)",
         )
         parser.add_argument("--concurrency", type=int, default=1, help="worker processes")
         parser.add_argument("--no-samples", action="store_true", help="start with no conversations")
@@ -123,10 +123,10 @@ class Command(BaseCommand):
         )
 
     def wait_until_ready(self, group: ProcessGroup, options: dict[str, Any]) -> bool:
-        """Wait until the service answers; return False when asked to stop before.
+        """Wait until the service answers. Return False if it is asked to stop before that.
 
-        The worker and the scheduler may fail meanwhile: they are restarted later. A web server
-        that ends already now is configured wrongly, and its messages say how.
+        If the worker or the scheduler fails in this time, it is restarted later. If the web server
+        ends in this time, its configuration is wrong, and its messages say why.
         """
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while not group.stopping:
@@ -162,8 +162,8 @@ def get_default_processes() -> int:
 def build_granian_command(options: dict[str, Any]) -> list[str]:
     """Return the web server's command line.
 
-    Granian starts a web process that was killed again. If the new one ends within seconds, too, it
-    gives up; then `ProcessGroup` starts Granian itself again, with growing delays.
+    Granian restarts a web process that was killed. If the new process also ends within seconds,
+    Granian exits. `ProcessGroup` then restarts Granian, with growing delays.
     """
     return [
         "granian", "--interface", "rsgi", "--http", "1", "--no-ws", "--log-level", "warning",
@@ -171,7 +171,7 @@ def build_granian_command(options: dict[str, Any]) -> list[str]:
         "--workers", str(options["processes"]), "--respawn-failed-workers",
         "--http1-header-read-timeout", str(HEADER_TIMEOUT_SECONDS * 1000),
         "--backlog", str(MAX_CONNECTIONS), "--backpressure", str(MAX_CONNECTIONS),
-        "--workers-kill-timeout", str(WORKER_STOP_TIMEOUT_SECONDS),
+        "--workers-kill-timeout", str(WEB_STOP_TIMEOUT_SECONDS),
         "project.rsgi:application",
     ]  # fmt: skip
 
