@@ -1,6 +1,7 @@
-"""`local/extractive`: build titles and summaries from sentences of the prompt, without a model.
+"""`local/extractive`: answer with sentences of the prompt, without a model.
 
-This is the default, so that the app runs without an API key.
+It writes titles, summaries, observations and reflections. This is the default, so that the app
+runs without an API key.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Callable
 
 from mastra_memory.content.truncation import truncate_at_word
 from mastra_memory.exceptions import ProviderRefused
+from mastra_memory.llm import extractive_observer, extractive_reflector
 from mastra_memory.llm.text_models import Purpose, TextReply, TextRequest
 
 MAX_TITLE_LENGTH = 60
@@ -22,6 +24,9 @@ _WORD = re.compile(r"\w{4,}")
 def generate(request: TextRequest) -> TextReply:
     """Return sentences of the prompt. Raise `ProviderRefused` for other purposes."""
     generator = _GENERATORS.get(request.purpose)
+    observer = _OBSERVERS.get(request.purpose)
+    if request.output is None and observer is not None:
+        return TextReply(text=observer(request.instructions, request.prompt))
     if generator is None or request.output is not None:
         raise ProviderRefused(
             f"local/extractive does not support {request.purpose}; set MODEL to a provider's model"
@@ -63,4 +68,8 @@ def _build_summary(prompt: str) -> str:
 _GENERATORS: dict[Purpose, Callable[[str], str]] = {
     Purpose.TITLE: _build_title,
     Purpose.SUMMARY: _build_summary,
+}
+_OBSERVERS: dict[Purpose, Callable[[str, str], str]] = {
+    Purpose.OBSERVATION: extractive_observer.observe,
+    Purpose.REFLECTION: extractive_reflector.reflect,
 }
