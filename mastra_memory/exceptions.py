@@ -88,6 +88,10 @@ class ProviderRefused(MastraMemoryError):
     """A model provider refused a request permanently: wrong key, model name or input."""
 
 
+class DegenerateOutput(ProviderRefused):
+    """A model repeated itself or wrote nothing usable, also when asked again."""
+
+
 class StaleData(MastraMemoryError):
     """Another user changed the object since it was read. Nothing was changed."""
 

@@ -72,10 +72,11 @@ def _read_message_parts(message: StoredMessage) -> Iterator[tuple[part_types.Par
         part = part_types.read_part(parts, index)
         if part is None or isinstance(part, part_types.UnknownPart):
             continue
-        yield part, _get_part_time(stored_part) or message.created_at
+        yield part, get_part_time(stored_part) or message.created_at
 
 
-def _get_part_time(part: Any) -> datetime | None:
+def get_part_time(part: Any) -> datetime | None:
+    """Return the time of a stored part, or None if it has none."""
     created_at = part.get("createdAt") if isinstance(part, Mapping) else None
     if not isinstance(created_at, int | float) or isinstance(created_at, bool):
         return None
