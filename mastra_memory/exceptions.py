@@ -111,6 +111,22 @@ class ConcurrentUpdate(MastraMemoryError):
         super().__init__(message)
 
 
+class ClaimLost(MastraMemoryError):
+    """Another worker has taken over the claim, or the record is gone. The result is discarded."""
+
+    def __init__(self, message: str = "Another worker has taken over this work.") -> None:
+        super().__init__(message)
+
+
+class LogChanged(ClaimLost):
+    """The observations were changed while a model worked on them. The result is discarded."""
+
+    def __init__(
+        self, message: str = "The observations were changed while the model worked on them."
+    ) -> None:
+        super().__init__(message)
+
+
 class EmbedderMismatch(MastraMemoryError):
     """The vectors of the embedder have another length than the stored ones."""
 

@@ -29,6 +29,12 @@ def format_time(column: str) -> str:
     return f"""to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 
 
+MESSAGE_COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
+    {format_time("m.created_at")} AS created, m.sequence, m.signal"""
+"""The columns of a `StoredMessage`, in its order. JSON and times stay text: they are passed on to
+clients unparsed."""
+
+
 class TextArray(list[str]):
     """A list of texts that is sent as one `text[]` parameter, in the binary format.
 

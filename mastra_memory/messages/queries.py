@@ -3,10 +3,7 @@
 from mastra_memory.db import sql
 from mastra_memory.embedding.queue import EMBEDDABLE
 
-MESSAGE_COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
-    {sql.format_time("m.created_at")} AS created, m.sequence, m.signal"""
-"""The columns of a `StoredMessage`, in its order. JSON and times stay text: they are passed on to
-clients unparsed."""
+MESSAGE_COLUMNS = sql.MESSAGE_COLUMNS
 
 # SQL and not the ORM, because one statement has to lock, check and upsert a batch of any size.
 # `locked` locks the threads in the order of their ids (see db.locking), including the old threads

@@ -1,4 +1,4 @@
-"""SQL for what Django's migrations cannot express; migration 0002 runs it."""
+"""SQL for what Django's migrations cannot express; migrations 0002 and 0003 run it."""
 
 # One sequence for all messages. `Message.sequence` orders messages of the same millisecond.
 CREATE_SEQUENCE = "CREATE SEQUENCE mastra_memory_message_sequence"
@@ -147,4 +147,93 @@ ALTER TABLE mastra_memory_thread SET (fillfactor = 80);
 RESET_STORAGE = """
 ALTER TABLE mastra_memory_message RESET (toast_tuple_target);
 ALTER TABLE mastra_memory_thread RESET (fillfactor);
+"""
+
+OBSERVATION_FOREIGN_KEYS = [
+    _add_foreign_key("messageobservation", "mastra_tracking_message_fk", "message_id", "message"),
+    _add_foreign_key(
+        "messageobservation", "mastra_tracking_chunk_fk", "chunk_id", "observationchunk"
+    ),
+    _add_foreign_key("observationevent", "mastra_om_event_fk", "record_id", "observationalrecord"),
+]
+
+# Existing generations get their successor, and messages of buffered chunks are tracked. The
+# references must be checked before the next ALTER TABLE, which refuses to wait for them.
+LINK_GENERATIONS = """
+UPDATE mastra_memory_observationalrecord r SET superseded_by_id = n.next_id
+FROM (SELECT id, lead(id) OVER (
+        PARTITION BY scope, thread_id, resource_id ORDER BY generation_count) AS next_id
+    FROM mastra_memory_observationalrecord) n
+WHERE n.id = r.id AND n.next_id IS NOT NULL;
+SET CONSTRAINTS ALL IMMEDIATE;
+UPDATE mastra_memory_observationchunk c SET thread_id = r.thread_id
+FROM mastra_memory_observationalrecord r WHERE r.id = c.record_id AND r.thread_id IS NOT NULL;
+UPDATE mastra_memory_observationchunk c SET cycle_id = c.id
+WHERE EXISTS (SELECT 1 FROM mastra_memory_observationchunk o WHERE o.record_id = c.record_id
+    AND o.cycle_id = c.cycle_id AND o.position < c.position);
+INSERT INTO mastra_memory_messageobservation
+    (message_id, scope, thread_id, resource_id, chunk_id)
+SELECT DISTINCT ON (m.id, r.scope) m.id, r.scope, m.thread_id, m.resource_id, c.id
+FROM mastra_memory_observationchunk c
+JOIN mastra_memory_observationalrecord r ON r.id = c.record_id AND r.superseded_by_id IS NULL
+CROSS JOIN jsonb_array_elements_text(
+    CASE jsonb_typeof(c.message_ids) WHEN 'array' THEN c.message_ids ELSE '[]' END) AS i(id)
+JOIN mastra_memory_message m ON m.id = i.id AND (m.thread_id = r.thread_id
+    OR (r.thread_id IS NULL AND m.resource_id = r.resource_id))
+ORDER BY m.id, r.scope, c.position;
+"""
+# Before migration 0003, all chunks were buffered ones.
+KEEP_BUFFERED_CHUNKS = """
+DELETE FROM mastra_memory_observationchunk WHERE activated_at IS NOT NULL;
+UPDATE mastra_memory_observationalrecord SET origin_type = 'reflection'
+WHERE origin_type = 'edit';
+SET CONSTRAINTS ALL IMMEDIATE;
+"""
+
+# A message that moves to another thread or resource was not observed there, so it becomes pending.
+# If it has no row yet, one is inserted where a record exists: its time may be before the cursor of
+# that record, and then it would never be observed. A changed message is counted again.
+CREATE_TRACKING_TRIGGERS = """
+CREATE FUNCTION mastra_memory_tracking_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE mastra_memory_messageobservation SET
+        chunk_id = CASE WHEN CASE scope WHEN 'thread' THEN OLD.thread_id = NEW.thread_id
+            ELSE OLD.resource_id = NEW.resource_id END THEN chunk_id END,
+        thread_id = NEW.thread_id, resource_id = NEW.resource_id
+    WHERE message_id = NEW.id;
+    INSERT INTO mastra_memory_messageobservation (message_id, scope, thread_id, resource_id)
+    SELECT NEW.id, s.scope, NEW.thread_id, NEW.resource_id
+    FROM (SELECT 'thread' AS scope WHERE OLD.thread_id <> NEW.thread_id AND EXISTS (
+            SELECT 1 FROM mastra_memory_observationalrecord r
+            WHERE r.thread_id = NEW.thread_id AND r.superseded_by_id IS NULL)
+        UNION ALL SELECT 'resource' WHERE EXISTS (
+            SELECT 1 FROM mastra_memory_observationalrecord r
+            WHERE r.resource_id = NEW.resource_id AND r.thread_id IS NULL
+                AND r.superseded_by_id IS NULL)) s
+    WHERE NEW.signal <> 'state'
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER mastra_memory_tracking_moved
+    AFTER UPDATE OF thread_id, resource_id ON mastra_memory_message
+    FOR EACH ROW WHEN ((OLD.thread_id, OLD.resource_id) IS DISTINCT FROM
+        (NEW.thread_id, NEW.resource_id))
+    EXECUTE FUNCTION mastra_memory_tracking_moved();
+
+CREATE FUNCTION mastra_memory_tracking_recount() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE mastra_memory_messageobservation SET token_count = NULL
+    WHERE message_id = NEW.id AND token_count IS NOT NULL;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER mastra_memory_tracking_recount
+    AFTER UPDATE OF content, role ON mastra_memory_message
+    FOR EACH ROW WHEN ((OLD.role, OLD.content) IS DISTINCT FROM (NEW.role, NEW.content))
+    EXECUTE FUNCTION mastra_memory_tracking_recount();
+"""
+DROP_TRACKING_TRIGGERS = """
+DROP TRIGGER mastra_memory_tracking_recount ON mastra_memory_message;
+DROP FUNCTION mastra_memory_tracking_recount();
+DROP TRIGGER mastra_memory_tracking_moved ON mastra_memory_message;
+DROP FUNCTION mastra_memory_tracking_moved();
 """

@@ -29,7 +29,7 @@ def list_records(
 
 
 def _prefetch_chunks(records: ObservationalRecordQuerySet) -> ObservationalRecordQuerySet:
-    in_order = ObservationChunk.objects.order_by("position")
+    in_order = ObservationChunk.objects.buffered().order_by("position")
     return records.prefetch_related(Prefetch("chunks", in_order))
 
 
@@ -141,8 +141,10 @@ def _reset_as_copy(record: ObservationalRecord, clone_id: str, resource_id: str)
     record.id, record.resource_id = new_id(), resource_id
     record.thread_id = clone_id if record.scope == Scope.THREAD else None
     record.created_at = record.updated_at = times.now()
-    record.observing_until = record.reflecting_until = None
-    record.buffering_observation_until = record.buffering_reflection_until = None
+    record.superseded_by = None
+    record.lease_token = record.lease_expires_at = None
+    record.reflection_token = record.reflection_expires_at = None
+    record.lease_operation = record.reflection_operation = ""
 
 
 def _map_ids(ids: list[str], message_id_map: Mapping[str, str]) -> list[str]:

@@ -11,7 +11,14 @@ from mastra_memory.models import ObservationalRecord
 from mastra_memory.types import StoredThread
 from tests.conftest import Person
 from tests.support.api_client import Api, fields_of
-from tests.support.factories import api_time, make_chunk, make_record, make_thread, moment
+from tests.support.factories import (
+    api_time,
+    held_lease,
+    make_chunk,
+    make_record,
+    make_thread,
+    moment,
+)
 
 PATH, WAIT = "observational-memory", "observational-memory/buffer-status"
 ABOUT = {"resourceId": "r", "threadId": "t"}
@@ -183,7 +190,9 @@ def test_wait__answers_at_once_when_nothing_is_buffered(om: Api) -> None:
 def test_wait__returns_once_the_lease_has_ended(om: Api) -> None:
     record = make_record(make_thread("r", "t"))
     lease_end = timezone.now() + timedelta(seconds=0.4)
-    ObservationalRecord.objects.filter(pk=record.pk).update(buffering_observation_until=lease_end)
+    ObservationalRecord.objects.filter(pk=record.pk).update(
+        **held_lease("buffering") | {"lease_expires_at": lease_end}
+    )
     body = om.post(WAIT, ABOUT | {"agentId": "om-agent"}).body
     assert timezone.now() >= lease_end
     assert body["record"]["isBufferingObservation"] is False

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
-from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 
@@ -17,10 +16,11 @@ from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.types import MessageFilter, MessageSelection, StoredMessage, StoredThread
 from project.urls import urlpatterns as project_urls
+from tests.support.factories import held_lease
 
 Json = dict[str, Any]
 CALLER_HEADER = "X-Conformance-Resource"
-LEASE = timedelta(days=1)
+LEASE_SECONDS = 86_400
 
 
 def resource_for_request(request: Request) -> str | None:
@@ -54,6 +54,8 @@ def store_generations(body: Json) -> Json:
         ObservationalRecord(generation_count=number, **owner, **_generation(number, generation))
         for number, generation in enumerate(body["generations"])
     ]
+    for record, following in pairwise(records):
+        record.superseded_by_id = following.id
     ObservationalRecord.objects.bulk_create(records)
     return {"ids": [record.id for record in records]}
 
@@ -61,7 +63,6 @@ def store_generations(body: Json) -> Json:
 def _generation(number: int, generation: Mapping[str, Any]) -> Json:
     created_at = times.parse_time(generation["createdAt"])
     cursor = generation.get("lastObservedAt")
-    lease = timezone.now() + LEASE
     return {
         "created_at": created_at,
         "updated_at": created_at,
@@ -71,8 +72,12 @@ def _generation(number: int, generation: Mapping[str, Any]) -> Json:
         "total_tokens_observed": generation.get("totalTokensObserved", 0),
         "observation_token_count": generation.get("observationTokenCount", 0),
         "pending_message_tokens": generation.get("pendingMessageTokens", 0),
-        "observing_until": lease if generation.get("isObserving") else None,
-        "reflecting_until": lease if generation.get("isReflecting") else None,
+        **(held_lease("observing", seconds=LEASE_SECONDS) if generation.get("isObserving") else {}),
+        **(
+            held_lease("reflecting", seconds=LEASE_SECONDS)
+            if generation.get("isReflecting")
+            else {}
+        ),
         "observed_message_ids": generation.get("observedMessageIds"),
         "config": generation.get("config", {}),
         "metadata": generation.get("metadata"),

@@ -17,6 +17,7 @@ from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMe
 from mastra_memory.types import StoredThread
 from tests.support.factories import (
     a_message,
+    held_lease,
     make_chunk,
     make_record,
     make_thread,
@@ -170,12 +171,12 @@ def test_export__a_thread_is_followed_by_its_related_rows() -> None:
 
 
 def test_export__omits_claims_of_workers(tmp_path: Path) -> None:
-    make_record(make_thread("alice", "t1"), observing_until=moment(10**9))
+    make_record(make_thread("alice", "t1"), **held_lease("observing"))
     path = tmp_path / "all.jsonl"
     path.write_bytes(export_bytes())
     delete_everything()
     import_path(path, ResourceMapping())
-    assert ObservationalRecord.objects.get().observing_until is None
+    assert ObservationalRecord.objects.get().lease_token is None
 
 
 def test_export__selects_a_resource_or_a_thread() -> None:

@@ -20,6 +20,11 @@ RECORD = """INSERT INTO mastra_memory_observationalrecord
     (id, scope, thread_id, resource_id, generation_count, origin_type, active_observations,
     observation_token_count, total_tokens_observed, pending_message_tokens, observed_timezone,
     last_buffered_at_tokens, buffered_reflection, config) VALUES """
+TRACKING = """INSERT INTO mastra_memory_messageobservation
+    (message_id, scope, thread_id, resource_id) VALUES """
+EVENT = """INSERT INTO mastra_memory_observationevent
+    (record_id, cycle_id, data, operation, state, finished_at) SELECT id, 'c', '{}', """
+RECORDS = "mastra_memory_observationalrecord"
 REST = "'initial', '', 0, 0, 0, '', 0, '', '{}'"
 LONG_ID = "i" * 1025
 VALID = [
@@ -28,8 +33,13 @@ VALID = [
     MESSAGE + "('x', 't', 'r', 'user', 'v2', '', '{}', '')",
     MEMORY + "('thread', 't', 'r', '', 1)",
     MEMORY + "('resource', NULL, 'x', '', 1)",
-    RECORD + f"('x', 'thread', 't', 'r', 7, {REST})",
-    RECORD + f"('x', 'resource', NULL, 'r', 7, {REST})",
+    RECORD + f"('x', 'thread', 't2', 'r', 7, {REST})",
+    RECORD + f"('x', 'resource', NULL, 'x', 7, {REST})",
+    f"""WITH old AS (UPDATE mastra_memory_observationalrecord SET superseded_by_id = 'x'
+        WHERE thread_id = 't') {RECORD} ('x', 'thread', 't2', 'r', 7, {REST})""",
+    TRACKING + "('m', 'thread', 't', 'r')",
+    TRACKING + "('m', 'resource', 't', 'r')",
+    EVENT + "'activation', 'done', now() FROM mastra_memory_observationalrecord LIMIT 1",
 ]
 INVALID = {
     "thread: empty id": THREAD + "('', 'r', '', '', NULL)",
@@ -73,6 +83,34 @@ INVALID = {
     "record: generation of a resource": RECORD + f"('x', 'resource', NULL, 'r', 0, {REST})",
     "record: negative generation": RECORD + f"('x', 'thread', 't', 'r', -1, {REST})",
     "record: empty id": RECORD + f"('', 'thread', 't', 'r', 7, {REST})",
+    "record: second live one of a thread": RECORD + f"('x', 'thread', 't', 'r', 7, {REST})",
+    "record: second live one of a resource": RECORD + f"('x', 'resource', NULL, 'r', 7, {REST})",
+    "record: supersedes itself": f"UPDATE {RECORDS} SET superseded_by_id = id",
+    "record: lease without a token": f"UPDATE {RECORDS} SET lease_operation = 'observing'",
+    "record: lease without an end": f"""UPDATE {RECORDS} SET lease_operation = 'observing',
+        lease_token = gen_random_uuid()""",
+    "record: lease of another operation": f"""UPDATE {RECORDS} SET lease_token = gen_random_uuid(),
+        lease_operation = 'reflecting', lease_expires_at = now()""",
+    "record: reflection without a token": f"UPDATE {RECORDS} SET reflection_expires_at = now()",
+    "record: superseded with a request": f"""UPDATE {RECORDS} SET due_at = now(),
+        superseded_by_id = (SELECT id FROM {RECORDS} WHERE thread_id IS NULL)
+        WHERE thread_id IS NOT NULL""",
+    "record: pinned no list": f"UPDATE {RECORDS} SET pinned = '{{}}'",
+    "tracking: twice in a scope": TRACKING + "('m', 'thread', 't', 'r'), ('m', 'thread', 't', 'r')",
+    "tracking: unknown scope": TRACKING + "('m', 'planet', 't', 'r')",
+    "tracking: no message": TRACKING + "('missing', 'thread', 't', 'r')",
+    "tracking: no chunk": """INSERT INTO mastra_memory_messageobservation
+        (message_id, scope, thread_id, resource_id, chunk_id)
+        VALUES ('m', 'thread', 't', 'r', 'missing')""",
+    "event: of nothing": """INSERT INTO mastra_memory_observationevent
+        (record_id, cycle_id, data, operation) VALUES ('missing', 'c', '{}', 'edit')""",
+    "event: finished without a time": EVENT + f"'edit', 'done', NULL::timestamptz FROM {RECORDS}",
+    "event: running and finished": EVENT + f"'edit', 'running', now() FROM {RECORDS}",
+    "chunk: one call of a record": """INSERT INTO mastra_memory_observationchunk (id, record_id,
+        position, cycle_id, observations, token_count, message_ids, message_tokens,
+        last_observed_at, hints)
+        SELECT 'x', record_id, position + 1, cycle_id, '', 0, '[]', 0, now(), '{}'
+        FROM mastra_memory_observationchunk""",
     "chunk: one place": """INSERT INTO mastra_memory_observationchunk (id, record_id, position,
         cycle_id, observations, token_count, message_ids, message_tokens, last_observed_at, hints)
         SELECT 'x', record_id, position, '', '', 0, '[]', 0, now(), '{}'

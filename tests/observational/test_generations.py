@@ -1,10 +1,8 @@
 """Records of observational memory: head, history, and what a copy makes of them."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from mastra_memory import threads
 from mastra_memory.exceptions import InvalidInput
@@ -14,6 +12,7 @@ from mastra_memory.threads import cloning
 from mastra_memory.types import StoredThread
 from tests.conftest import Statements
 from tests.support.factories import (
+    held_lease,
     make_chunk,
     make_record,
     make_thread,
@@ -23,7 +22,6 @@ from tests.support.factories import (
 )
 
 pytestmark = pytest.mark.django_db
-SOON = timezone.now() + timedelta(days=1)
 
 
 @pytest.fixture
@@ -73,7 +71,7 @@ def test_list_history__two_statements_for_any_number(
 
 
 def test_wait_for_buffering__gives_up_after_its_time(thread: StoredThread) -> None:
-    make_record(thread, buffering_reflection_until=SOON)
+    make_record(thread, **held_lease("buffering reflection"))
     head = generations.wait_for_buffering(
         Scope.THREAD, thread_id=thread.id, resource_id=None, timeout=0.05
     )
@@ -100,15 +98,7 @@ def test_clone__the_head_of_the_thread_is_copied_without_its_history(thread: Sto
         "total_tokens_observed": 7,
         "config": {"k": 1},
     }
-    held: dict[str, Any] = dict.fromkeys(
-        (
-            "observing_until",
-            "reflecting_until",
-            "buffering_observation_until",
-            "buffering_reflection_until",
-        ),
-        SOON,
-    )
+    held = held_lease("observing") | held_lease("reflecting")
     source = make_record(
         thread, generation_count=3, origin_type="reflection", metadata={"m": 1}, **kept, **held
     )

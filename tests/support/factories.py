@@ -4,8 +4,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from mastra_memory import messages, threads
 from mastra_memory.db import sql, times
@@ -114,18 +116,45 @@ def fill(
 def make_record(
     thread: StoredThread | None = None, *, resource_id: str = "alice", **fields: Any
 ) -> ObservationalRecord:
-    """Create a generation of observations about a thread or, if it is None, about a resource."""
+    """Create a generation of observations about a thread or, if it is None, about a resource.
+
+    The highest generation is live; the others are superseded by the next one.
+    """
     about: Json = {"scope": Scope.RESOURCE, "resource_id": resource_id}
     if thread is not None:
         about = {"scope": Scope.THREAD, "resource_id": thread.resource_id, "thread_id": thread.id}
-    return ObservationalRecord.objects.create(**about, **fields)
+    record = ObservationalRecord(**about, **fields)
+    others = ObservationalRecord.objects.filter(
+        resource_id=record.resource_id, thread_id=record.thread_id
+    )
+    earlier = others.filter(generation_count__lt=record.generation_count)
+    previous = earlier.order_by("-generation_count").first()
+    if previous is not None:
+        ObservationalRecord.objects.filter(pk=previous.pk).update(superseded_by=record.pk)
+    later = others.filter(generation_count__gt=record.generation_count)
+    record.superseded_by = later.order_by("generation_count").first()
+    record.save(force_insert=True)
+    return record
+
+
+def held_lease(operation: str, *, seconds: float = 60) -> Json:
+    """The fields of a record while a worker observes, buffers, or reflects.
+
+    `operation` is `observing`, `reflecting`, `buffering` or `buffering reflection`.
+    """
+    prefix = "reflection" if "reflect" in operation else "lease"
+    return {
+        f"{prefix}_token": uuid4(),
+        f"{prefix}_operation": operation.partition(" ")[0],
+        f"{prefix}_expires_at": timezone.now() + timedelta(seconds=seconds),
+    }
 
 
 def make_chunk(record: ObservationalRecord, position: int = 0, **fields: Any) -> ObservationChunk:
     """A buffered observation."""
     facts: Json = {
         "id": unique("chunk"),
-        "cycle_id": "cycle",
+        "cycle_id": unique("cycle"),
         "observations": "noted",
         "token_count": 3,
         "message_tokens": 9,

@@ -227,7 +227,7 @@ class ChunkListField(Field):
 
     def to_representation(self, value: Any) -> list[Json] | None:
         """Return the observations, or None if there are none."""
-        return ChunkSerializer.represent_list(value.all()) or None
+        return ChunkSerializer.represent_list(value) or None
 
 
 class ObservationalRecordSerializer(ResponseSerializer):
@@ -263,7 +263,7 @@ class ObservationalRecordSerializer(ResponseSerializer):
     reflectedObservationLineCount = IntegerField(
         source="reflected_observation_line_count", required=False
     )
-    bufferedObservationChunks = ChunkListField(source="chunks", required=False)
+    bufferedObservationChunks = ChunkListField(source="buffered_chunks", required=False)
     metadata = JsonObjectField(required=False)
 
 

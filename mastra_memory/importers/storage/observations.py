@@ -1,6 +1,7 @@
 """Store the observational records of a batch, with their chunks."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mastra_memory.importers.records import derive_id
 from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadResources
@@ -14,6 +15,17 @@ GenerationKey = tuple[str | None, str, int]
 """Thread id, resource id and generation count, which identify a generation."""
 
 _GENERATION_FIELDS = ("id", "thread_id", "resource_id", "generation_count")
+_LONG_FIELDS = ("active_observations", "buffered_reflection", "observed_message_ids", "metadata")
+_LINK_FIELDS = (
+    "superseded_by",
+    "due_at",
+    "lease_token",
+    "lease_operation",
+    "lease_expires_at",
+    "reflection_token",
+    "reflection_operation",
+    "reflection_expires_at",
+)
 
 
 def store_observational_records(
@@ -64,12 +76,47 @@ def _find_generations(records: Sequence[ObservationalRecord]) -> dict[Generation
 def _replace_records(rows: Sequence[ImportRow]) -> None:
     records = [_get_record(row) for row in rows]
     ObservationalRecord.objects.filter(id__in=[record.id for record in records]).delete()
+    _link_generations(records)
     ObservationalRecord.objects.bulk_create(records)
-    chunks = [chunk for row in rows for chunk in row.chunks]
+    _store_chunks([chunk for row in rows for chunk in row.chunks])
+
+
+def _link_generations(records: Sequence[ObservationalRecord]) -> None:
+    """Set the successors of new records, and of stored generations that they follow.
+
+    A stored record that is superseded now has no worker and no work anymore. A worker that has
+    claimed it finds its claim lost.
+    """
+    resource_ids = {record.resource_id for record in records}
+    stored = ObservationalRecord.objects.filter(resource_id__in=resource_ids).defer(*_LONG_FIELDS)
+    lineages: dict[tuple[str | None, str], list[ObservationalRecord]] = {}
+    for record in [*stored, *records]:
+        lineages.setdefault((record.thread_id, record.resource_id), []).append(record)
+    new_ids = {record.id for record in records}
+    changed = []
+    for lineage in lineages.values():
+        lineage.sort(key=lambda record: record.generation_count)
+        for record, following in pairwise(lineage):
+            if record.superseded_by_id != following.id:
+                record.superseded_by_id = following.id
+                record.lease_token = record.lease_expires_at = None
+                record.reflection_token = record.reflection_expires_at = None
+                record.lease_operation = record.reflection_operation = ""
+                record.due_at = None
+                if record.id not in new_ids:
+                    changed.append(record)
+    ObservationalRecord.objects.bulk_update(changed, _LINK_FIELDS)
+
+
+def _store_chunks(chunks: Sequence[ObservationChunk]) -> None:
     stored = ObservationChunk.objects.filter(id__in=[chunk.id for chunk in chunks])
     used_ids = set(stored.values_list("id", flat=True))
+    used_cycles: set[tuple[str, str]] = set()
     for chunk in chunks:
         if chunk.id in used_ids:  # a clone of the thread has copied the chunk with its id
             chunk.id = f"ombuf-{derive_id(chunk.record_id, chunk.id)}"
         used_ids.add(chunk.id)
+        if (chunk.record_id, chunk.cycle_id) in used_cycles:
+            chunk.cycle_id = chunk.id
+        used_cycles.add((chunk.record_id, chunk.cycle_id))
     ObservationChunk.objects.bulk_create(chunks)

@@ -1,0 +1,104 @@
+"""Claim work on a record with leases, and request work that workers find in the rows.
+
+A record has two leases: one for observing and buffering, one for reflecting. Each has a fencing
+token. It moves with the live record to a new generation, so a claim survives a reflection or a
+correction that happens meanwhile.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from mastra_memory.db import leases, sql
+from mastra_memory.models import ObservationalRecord
+from mastra_memory.observational import queries
+from mastra_memory.observational.keys import RecordKey
+
+ObservingOperation = Literal["observing", "buffering"]
+ReflectingOperation = Literal["reflecting", "buffering"]
+Lease = Literal["lease", "reflection"]
+"""The prefix of the columns of a lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to write the result of one operation to a record."""
+
+    record_id: str
+    """The record that was live when the claim was made."""
+    key: RecordKey
+    token: uuid.UUID
+    operation: str
+    lease: Lease
+
+
+def claim_observing(record: ObservationalRecord, operation: ObservingOperation) -> Claim | None:
+    """Claim observing or buffering, or return None while another worker has the claim."""
+    return _claim(record, operation, "lease")
+
+
+def claim_reflecting(record: ObservationalRecord, operation: ReflectingOperation) -> Claim | None:
+    """Claim reflecting, or return None while another worker has the claim."""
+    return _claim(record, operation, "reflection")
+
+
+def _claim(record: ObservationalRecord, operation: str, lease: Lease) -> Claim | None:
+    key, token = RecordKey.of_record(record), uuid.uuid4()
+    condition, params = key.record_condition("r")
+    row = sql.fetch_one(
+        queries.claim(lease, condition), [token, operation, leases.LEASE_SECONDS, *params]
+    )
+    return None if row is None else Claim(row[0], key, token, operation, lease)
+
+
+def renew(claim: Claim) -> bool:
+    """Extend the lease. Return False if the claim is lost. Use it with `leases.keep_renewing`."""
+    condition, params = claim.key.record_condition("r")
+    statement = queries.renew(claim.lease, condition)
+    return bool(sql.execute(statement, [leases.LEASE_SECONDS, *params, claim.token]))
+
+
+def release(claim: Claim) -> bool:
+    """Release the lease. Return False if the claim was lost before."""
+    condition, params = claim.key.record_condition("r")
+    return bool(sql.execute(queries.release(claim.lease, condition), [*params, claim.token]))
+
+
+def request_work(key: RecordKey, agent_id: str | None) -> str | None:
+    """Request a cycle of work on the live record; return its id, or None if there is no record.
+
+    While the provider is unavailable, the time of the next attempt is kept.
+    """
+    condition, params = key.record_condition("r")
+    row = sql.fetch_one(queries.request_work(condition), [agent_id, *params])
+    return row[0] if row else None
+
+
+def finish_work(key: RecordKey, due_at: datetime | None) -> bool:
+    """Mark requested work as done. Return False if there is another request since.
+
+    Args:
+        key: The thread or resource.
+        due_at: `due_at` of the record when the cycle began.
+    """
+    condition, params = key.record_condition("r")
+    return bool(sql.execute(queries.finish_work(condition), [*params, due_at]))
+
+
+def fail_work(key: RecordKey, error: str, *, retry_after: float | None) -> int:
+    """Record a failure and return the number of failed attempts.
+
+    Args:
+        key: The thread or resource.
+        error: What to show in the admin.
+        retry_after: Seconds until the next attempt; None to wait for new messages.
+    """
+    condition, params = key.record_condition("r")
+    row = sql.fetch_one(queries.fail_work(condition), [error[:2000], retry_after, *params])
+    return row[0] if row else 0
+
+
+def list_due_records(limit: int = 100) -> list[str]:
+    """Return the ids of live records whose work is due and that no worker has claimed."""
+    return [record_id for (record_id,) in sql.fetch_all(queries.LIST_DUE, [limit])]
