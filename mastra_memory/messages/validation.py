@@ -103,17 +103,23 @@ def validate_message(
 ) -> ValidMessage | None:
     """Check one message and return it, or None if it is not stored.
 
+    Messages that are not stored are checked as well, so that an invalid field is never accepted.
+
     Raises:
         InvalidInput: A field is invalid. The error names it.
     """
     role = message.get("role")
-    if role == "system":
-        return None
-    if role not in ROLES:
+    if role not in (*ROLES, "system"):
         reason = f"must be one of {', '.join(ROLES)}"
         raise InvalidInput(f"role {reason}", [Issue("role", reason)])
     content, content_json = _read_content(message, strip_memory=strip_memory)
-    if content is None or not (content["parts"] or content.get("content")):
+    created_at = _read_created_at(message)
+    message_id = identifiers.check_id(message["id"], "id") if message.get("id") else None
+    thread_id = identifiers.check_id(message["threadId"], "threadId")
+    resource_id = identifiers.check_id(message["resourceId"], "resourceId")
+    message_type = _read_type(message)
+    is_empty = content is None or not (content["parts"] or content.get("content"))
+    if content is None or is_empty or role == "system":
         return None
     if signal_types.is_transient_signal(role, content):
         return None
@@ -121,15 +127,15 @@ def validate_message(
     text = json_text.clean_text(message_text.get_text(content))
     return ValidMessage(
         position=position,
-        id=identifiers.check_id(message["id"], "id") if message.get("id") else str(uuid.uuid4()),
-        thread_id=identifiers.check_id(message["threadId"], "threadId"),
-        resource_id=identifiers.check_id(message["resourceId"], "resourceId"),
+        id=message_id or str(uuid.uuid4()),
+        thread_id=thread_id,
+        resource_id=resource_id,
         role=role,
-        type=_read_type(message),
+        type=message_type,
         signal=signal,
         content_json=content_json,
         text=text,
-        created_at=_read_created_at(message),
+        created_at=created_at,
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from mastra_memory import messages, threads
 from mastra_memory.exceptions import AccessDenied, Conflict, InvalidInput, ThreadNotFound
+from mastra_memory.messages import validation
 from mastra_memory.models import Message
 from mastra_memory.recall import selection
 from mastra_memory.search import tsvector
@@ -304,3 +305,18 @@ def test_delete_messages__parallel_saves_never_deadlock(transactional_db: None) 
                 save(some_messages(thread, 20))
 
     concurrently(act, list(range(4)))
+
+
+@pytest.mark.parametrize("ignored", [{"role": "system"}, {"content": []}])
+def test_save_messages__checks_messages_that_are_not_stored(ignored: dict[str, Any]) -> None:
+    thread = make_thread()
+    message = {
+        "threadId": thread.id,
+        "resourceId": thread.resource_id,
+        "role": "user",
+        "content": "Hello",
+        "createdAt": "tomorrow",
+        **ignored,
+    }
+    with pytest.raises(InvalidInput, match="createdAt"):
+        validation.validate_messages([message])

@@ -36,14 +36,16 @@ class TextField(Field):
     default_error_messages = {"invalid": "expected text", "blank": "may not be empty"}
 
     def __init__(self, *, allow_blank: bool = True, **options: Any) -> None:
-        self.allow_blank = allow_blank
+        # Not `self.allow_blank`: drf-spectacular would allow empty text in every schema of a
+        # subclass that has a minimum length.
+        self.accepts_blank = allow_blank
         super().__init__(**options)
 
     def to_internal_value(self, data: Any) -> str:
         """Return the text; refuse every other type."""
         if not isinstance(data, str):
             self.fail("invalid")
-        if not data and not self.allow_blank:
+        if not data and not self.accepts_blank:
             self.fail("blank")
         return data
 

@@ -29,6 +29,8 @@ DATE_TIME_OR_MILLISECONDS: Schema = {
 }
 NON_NEGATIVE_INTEGER: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_PAGE}
 POSITIVE_INTEGER: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}
+OPTION_NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
+"""A number among an agent's options. Larger ones are parsed as fractions, which are refused."""
 
 
 def list_of(items: Schema) -> Schema:
@@ -122,11 +124,11 @@ INCLUDE = list_of(
 def _memory_config(working_memory_enabled: Schema) -> Schema:
     recall = object_of(
         {
-            "topK": NON_NEGATIVE_INTEGER,
+            "topK": OPTION_NUMBER,
             "messageRange": {
                 "oneOf": [
-                    NON_NEGATIVE_INTEGER,
-                    object_of({"before": NON_NEGATIVE_INTEGER, "after": NON_NEGATIVE_INTEGER}),
+                    OPTION_NUMBER,
+                    object_of({"before": OPTION_NUMBER, "after": OPTION_NUMBER}),
                 ]
             },
             "scope": SCOPE,
@@ -145,7 +147,7 @@ def _memory_config(working_memory_enabled: Schema) -> Schema:
     )
     return object_of(
         {
-            "lastMessages": {"oneOf": [NON_NEGATIVE_INTEGER, {"type": "boolean", "enum": [False]}]},
+            "lastMessages": {"oneOf": [OPTION_NUMBER, {"type": "boolean", "enum": [False]}]},
             "readOnly": BOOLEAN,
             "filterIncompleteToolCalls": BOOLEAN,
             "semanticRecall": {"oneOf": [BOOLEAN, recall]},
