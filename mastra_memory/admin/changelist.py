@@ -153,7 +153,7 @@ def _build_semantic_query(request: HttpRequest) -> str:
 
 
 def _format_count(count: int) -> str:
-    return f"{count}+" if count >= thread_search.MAX_COUNTED_MESSAGES else str(count)
+    return f"{count}+" if count >= thread_search.MAX_LISTED_MESSAGE_COUNT else str(count)
 
 
 def search_threads(

@@ -26,7 +26,7 @@ MAX_TITLE_MATCHES = 200
 """Threads that a search finds by their titles."""
 MAX_SIMILAR_MESSAGES = 25
 """Messages that a search by meaning finds."""
-MAX_COUNTED_MESSAGES = 1_000
+MAX_LISTED_MESSAGE_COUNT = 1_000
 """Messages of a thread are counted up to this number."""
 PREVIEW_CHARACTERS = 200
 PREVIEW_CHARACTERS_READ = PREVIEW_CHARACTERS + 2 * MAX_MATCH_CHARS
@@ -155,7 +155,7 @@ class ThreadPreview:
     """What the list shows of a thread's messages."""
 
     messages: int
-    """Number of messages, at most `MAX_COUNTED_MESSAGES`."""
+    """Number of messages, at most `MAX_LISTED_MESSAGE_COUNT`."""
     role: str
     preview: str
     """The beginning of the newest message with text, masked and without Markdown."""
@@ -164,7 +164,7 @@ class ThreadPreview:
 def load_previews(thread_ids: Sequence[str], mask: Mask = keep_text) -> dict[str, ThreadPreview]:
     """Return a preview of each thread by thread id, in one query."""
     rows = queries.list_previews(
-        thread_ids, max_messages=MAX_COUNTED_MESSAGES, characters=PREVIEW_CHARACTERS_READ
+        thread_ids, max_messages=MAX_LISTED_MESSAGE_COUNT, characters=PREVIEW_CHARACTERS_READ
     )
     return {
         thread_id: ThreadPreview(count, role, _build_preview(text, mask))

@@ -194,7 +194,7 @@ K1 = 1.2
 B = 0.75
 """How much the length of a message reduces its score, from 0 (not at all) to 1 (fully)."""
 
-MAX_COUNTED_MESSAGES = 50_000
+MAX_SCOPE_SIZE = 50_000
 """The upper limit for N. The idf hardly changes in larger scopes."""
 MAX_TITLES = 200
 """How many threads can be found by their titles."""
@@ -202,7 +202,7 @@ _TS_RANK_SINGLE_OCCURRENCE = 0.0607927
 """`ts_rank` of a word that occurs once: 0.1 * 6 / pi²."""
 
 _COUNT_SCOPE = f"""(SELECT count(*) FROM (SELECT 1 FROM mastra_memory_message m
-    WHERE {{messages}} AND m.created_at >= c.oldest LIMIT {MAX_COUNTED_MESSAGES}) m)"""
+    WHERE {{messages}} AND m.created_at >= c.oldest LIMIT {MAX_SCOPE_SIZE}) m)"""
 
 
 def rank_by_bm25(
