@@ -45,8 +45,9 @@ def _measure(name: str, broker: str) -> bool:
 
     app = Celery("benchmark", broker=broker, set_as_current=False)
     task = app.task(name="benchmark.work", shared=False)(work)
-    # Forget a failure that was measured before.
+    # Forget the failure and the tasks of the measurement before.
     tasks._broker_retry_at = 0.0
+    tasks._scheduled_until.clear()
     times = []
     for number in range(SAVES):
         started = time.perf_counter()
