@@ -31,7 +31,7 @@ HIGH, MEDIUM, LOW, DONE = "🔴", "🟡", "🟢", "✅"
 _PREVIOUS = re.compile(
     r"^<previous-observations>\n(.*?)\n?^</previous-observations>", re.DOTALL | re.MULTILINE
 )
-_CONVERSATION = re.compile(r"^<conversation>\n(.*)^</conversation>", re.DOTALL | re.MULTILINE)
+_MESSAGES = re.compile(r"^<new-messages>\n(.*)^</new-messages>", re.DOTALL | re.MULTILINE)
 _THREAD = re.compile(r'^<thread id="([^"\n]*)">\n(.*?)^</thread>', re.DOTALL | re.MULTILINE)
 _ITEM_TEXT = re.compile(r"^\s*\*\s*(?:->|[🔴🟡🟢✅])*\s*(?:\(\d\d:\d\d\))?\s*", re.MULTILINE)
 _FINISHED = re.compile(
@@ -60,7 +60,7 @@ def observe(instructions: str, prompt: str) -> str:
     """Return the answer of an Observer for a prompt of `observational.prompts`."""
     previous = "\n".join(_PREVIOUS.findall(prompt))
     transcript = _PREVIOUS.sub("", prompt)
-    if match := _CONVERSATION.search(transcript):
+    if match := _MESSAGES.search(transcript):
         transcript = match[1]
     threads = _THREAD.findall(transcript)
     if threads:

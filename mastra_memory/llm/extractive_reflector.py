@@ -26,8 +26,10 @@ RECENCY_WEIGHT = 2.0
 """What the newest item gains over the oldest one."""
 TOKENS_PER_HEADING = 8
 
-_LOG = re.compile(r"^<observations>\n(.*?)\n?^</observations>", re.DOTALL | re.MULTILINE)
-_PINNED = re.compile(r"^<pinned>\n(.*?)\n?^</pinned>", re.DOTALL | re.MULTILINE)
+_LOG = re.compile(r"^<observation-log>\n(.*?)\n?^</observation-log>", re.DOTALL | re.MULTILINE)
+_PINNED = re.compile(
+    r"^<pinned-observations>\n(.*?)\n?^</pinned-observations>", re.DOTALL | re.MULTILINE
+)
 _COMPRESSION = re.compile(r'<compression level="(\d+)"(?: target-tokens="(\d+)")?')
 _HEADING = re.compile(r"^Date: .+$")
 _BOUNDARY = re.compile(r"^--- message boundary \(.*\) ---$|^</?observation-group\b.*>$")

@@ -13,7 +13,7 @@ WEDNESDAY = date(2025, 6, 18)
 
 def observe_text(transcript: str, *, previous: str = "", instructions: str = "") -> str:
     """Return the answer for a transcript, in the tags of the Observer's prompt."""
-    prompt = f"<conversation>\n{transcript}\n</conversation>"
+    prompt = f"<new-messages>\n{transcript}\n</new-messages>"
     if previous:
         prompt = f"<previous-observations>\n{previous}\n</previous-observations>\n\n{prompt}"
     return observe(instructions, prompt)
@@ -186,7 +186,7 @@ def test_observe__small_talk_alone_is_one_item_at_most(text):
     assert answer.count("* ") <= 1
 
 
-@pytest.mark.parametrize("unit", ["lorem ipsum Dolor 42. ", "\n", "<conversation>\n"])
+@pytest.mark.parametrize("unit", ["lorem ipsum Dolor 42. ", "\n", "<new-messages>\n"])
 def test_observe__huge_message_takes_seconds(unit):
     text = unit * (20_000_000 // len(unit))
     started = monotonic()

@@ -65,8 +65,8 @@ def test_condense__empty_log():
 def test_reflect__reads_the_tags_of_the_prompt():
     answer = reflect(
         "",
-        f"<observations>\n{LOG}\n</observations>\n\n"
-        "<pinned>\n* 🟢 (10:02) User: I bought item2 in city2 for 200 dollars.\n</pinned>\n\n"
+        f"<observation-log>\n{LOG}\n</observation-log>\n\n"
+        "<pinned-observations>\n* 🟢 (10:02) User: I bought item2 in city2 for 200 dollars.\n</pinned-observations>\n\n"
         '<compression level="4" target-tokens="200">\nBe brief.\n</compression>',
     )
     assert answer.startswith("<observations>\nDate: Jan 1, 2025\n")
