@@ -71,10 +71,9 @@ def observe(instructions: str, prompt: str) -> str:
         return _wrap("observations", body)
     entries = transcript_reader.read_entries(transcript)
     sections = [_wrap("observations", _write_items(list_items(entries, previous)))]
-    wanted = f"{instructions}\n{prompt}"
-    if "<current-task>" in wanted and (task := find_open_request(entries)):
+    if "<current-task>" in instructions and (task := find_open_request(entries)):
         sections.append(_wrap("current-task", task))
-    if "<thread-title>" in wanted and (title := _find_title(entries)):
+    if "<thread-title>" in instructions and (title := _find_title(entries)):
         sections.append(_wrap("thread-title", title))
     return "\n".join(sections)
 

@@ -66,7 +66,8 @@ def test_reflect__reads_the_tags_of_the_prompt():
     answer = reflect(
         "",
         f"<observation-log>\n{LOG}\n</observation-log>\n\n"
-        "<pinned-observations>\n* 🟢 (10:02) User: I bought item2 in city2 for 200 dollars.\n</pinned-observations>\n\n"
+        "<pinned-observations>\n* User: I bought item2 in city2 for 200 dollars.\n"
+        "</pinned-observations>\n\n"
         '<compression level="4" target-tokens="200">\nBe brief.\n</compression>',
     )
     assert answer.startswith("<observations>\nDate: Jan 1, 2025\n")
