@@ -3,13 +3,14 @@
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Cast, Now
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.models.fields import (
     IdField,
     InstantField,
     JsonTypeIs,
+    OctetLength,
     id_length_is_valid,
     new_id,
 )
@@ -62,6 +63,16 @@ class Message(models.Model):
     """
     content = models.JSONField(_("content"))
     """Mastra's format 2: an object with a list of `parts`."""
+    content_bytes = models.GeneratedField(
+        expression=OctetLength(Cast("content", models.TextField())),
+        output_field=models.IntegerField(),
+        db_persist=True,
+    )
+    """The length of the content as JSON text, in bytes.
+
+    It is stored because a page of messages ends at a number of bytes: finding that end would
+    otherwise decompress and format messages that are not returned.
+    """
     text = models.TextField(_("text"), blank=True, default="")
     """The plain text of the content, written together with it; see `message_text.get_text`."""
     search = SearchVectorField(null=True, editable=False)

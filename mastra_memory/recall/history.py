@@ -52,7 +52,7 @@ def read_page(
     owner, counted = rows[0][:2]
     if resource_id is not None and owner != resource_id:
         raise AccessDenied
-    messages = [StoredMessage(*row[2:-1]) for row in rows if row[2] is not None]
+    messages = [StoredMessage(*row[2:]) for row in rows if row[2] is not None]
     if include_total:
         total = counted
         has_more = limit is not None and offset + min(limit, len(messages)) < total

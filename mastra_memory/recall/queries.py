@@ -2,7 +2,7 @@
 
 Values are always passed as parameters; only names and SQL fragments are interpolated.
 
-All statements that read messages keep a running sum of the bytes of their content and stop at
+Statements that read pages of messages keep a running sum of the bytes of their content and stop at
 `MAX_PAGE_BYTES`, so that a few huge messages do not fill the memory of a web process. They are
 not written with the ORM, which cannot select from a subquery with a window function.
 """
@@ -17,24 +17,29 @@ from mastra_memory.search.queries import build_neighbours
 from mastra_memory.search.scope import VISIBLE
 from mastra_memory.types import Include, StoredMessage
 
+_ROW_COLUMNS = """m.id, m.thread_id, m.resource_id, m.role, m.type, m.content, m.content_bytes,
+    m.created_at, m.sequence, m.signal"""
+"""The columns from which `MESSAGE_COLUMNS` are computed, and the size of the content."""
+
 DEEP_OFFSET = 200
 """From this offset on, the keys of a page are read from the index first, then its rows."""
 
 
 def _end_at_bytes(rows: str, order: str) -> str:
-    """Return SQL for the first of these messages, up to `MAX_PAGE_BYTES` of content.
+    """Return SQL for the first of these messages `m`, up to `MAX_PAGE_BYTES` of content.
 
-    At least one message is returned. The last column, `bytes_before`, is not a part of the message.
+    At least one message is returned. Sums are those of the column `content_bytes`: the content of
+    a message is read only if the message is returned.
 
     Args:
-        rows: A query for `MESSAGE_COLUMNS`. Its parameters are followed by one more: the bytes.
-        order: The order of the messages, as columns of `p`.
+        rows: A query for `_ROW_COLUMNS`. Its parameters are followed by one more: the bytes.
+        order: The order of the messages, as columns of `m`.
     """
     return f"""(SELECT * FROM (
-        SELECT p.*, sum(octet_length(p.content)) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING)
-            - octet_length(p.content) AS bytes_before
-        FROM ({rows}) p) p
-        WHERE p.bytes_before < %s) p"""
+        SELECT m.*, sum(m.content_bytes) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING)
+            - m.content_bytes AS bytes_before
+        FROM ({rows}) m) m
+        WHERE m.bytes_before < %s) m"""
 
 
 def _get_max_bytes(limit: int | None) -> int:
@@ -72,13 +77,12 @@ def read_history_page(
         total = f"""(SELECT count(*) FROM mastra_memory_message m
             WHERE m.thread_id = %s AND {where})"""
         total_params = [thread_id, *where.params]
-    order = order.replace("m.created_at", "p.created").replace("m.", "p.")
     return sql.fetch_all_prepared(
         # The running sum and the result have the same order, so the rows are sorted once.
         f"""WITH owner AS MATERIALIZED (
             SELECT t.resource_id, {total} AS total FROM mastra_memory_thread t WHERE t.id = %s)
-        SELECT owner.resource_id, owner.total, p.*
-        FROM owner LEFT JOIN {_end_at_bytes(f"SELECT {MESSAGE_COLUMNS} {page}", order)} ON TRUE
+        SELECT owner.resource_id, owner.total, {MESSAGE_COLUMNS}
+        FROM owner LEFT JOIN {_end_at_bytes(f"SELECT {_ROW_COLUMNS} {page}", order)} ON TRUE
         ORDER BY {order}""",
         [
             *total_params,
@@ -96,15 +100,16 @@ def read_page_of_threads(
     where: sql.Where, *, limit: int | None, offset: int, newest_first: bool
 ) -> tuple[int, list[StoredMessage]]:
     """Return how many messages `m` match, and one page of them by time, in one statement."""
-    direction = "DESC" if newest_first else "ASC"
+    order = "m.created_at DESC, m.sequence DESC" if newest_first else "m.created_at, m.sequence"
     page = _end_at_bytes(
-        f"""SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
-            ORDER BY m.created_at {direction}, m.sequence {direction} LIMIT %s OFFSET %s""",
-        f"p.created {direction}, p.sequence {direction}",
+        f"""SELECT {_ROW_COLUMNS} FROM mastra_memory_message m WHERE {where}
+            ORDER BY {order} LIMIT %s OFFSET %s""",
+        order,
     )
     rows = sql.fetch_all(
         f"""WITH total AS (SELECT count(*) AS total FROM mastra_memory_message m WHERE {where})
-        SELECT total.total, p.* FROM total LEFT JOIN {page} ON TRUE""",
+        SELECT total.total, {MESSAGE_COLUMNS} FROM total LEFT JOIN {page} ON TRUE
+        ORDER BY {order}""",
         [
             *where.params,
             *where.params,
@@ -113,19 +118,19 @@ def read_page_of_threads(
             _get_max_bytes(limit),
         ],
     )
-    return rows[0][0], [StoredMessage(*row[1:-1]) for row in rows if row[1] is not None]
+    return rows[0][0], [StoredMessage(*row[1:]) for row in rows if row[1] is not None]
 
 
 def list_newest(where: sql.Where, limit: int) -> list[StoredMessage]:
     """Return the newest messages `m` that match, newest first."""
-    order = "p.created DESC, p.sequence DESC"
-    newest = f"""SELECT {MESSAGE_COLUMNS} FROM mastra_memory_message m WHERE {where}
-        ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s"""
+    order = "m.created_at DESC, m.sequence DESC"
+    newest = f"""SELECT {_ROW_COLUMNS} FROM mastra_memory_message m WHERE {where}
+        ORDER BY {order} LIMIT %s"""
     rows = sql.fetch_all(
-        f"SELECT * FROM {_end_at_bytes(newest, order)} ORDER BY {order}",
+        f"SELECT {MESSAGE_COLUMNS} FROM {_end_at_bytes(newest, order)} ORDER BY {order}",
         [*where.params, limit, limits.get_max_page_bytes()],
     )
-    return [StoredMessage(*row[:-1]) for row in rows]
+    return [StoredMessage(*row) for row in rows]
 
 
 def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMessage]:
@@ -137,8 +142,8 @@ def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMe
     neighbours = build_neighbours(
         "target", "m.thread_id, m.created_at, m.sequence", before="w.before", after="w.after"
     )
-    order = "p.created, p.sequence"
-    messages = f"""SELECT {MESSAGE_COLUMNS} FROM keys k CROSS JOIN LATERAL (
+    order = "m.created_at, m.sequence"
+    messages = f"""SELECT {_ROW_COLUMNS} FROM keys k CROSS JOIN LATERAL (
         SELECT * FROM mastra_memory_message m WHERE m.thread_id = k.thread_id
         AND m.created_at = k.created_at AND m.sequence = k.sequence LIMIT 1) m"""
     rows = sql.fetch_all(
@@ -150,7 +155,7 @@ def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMe
                 SELECT target.thread_id, target.created_at, target.sequence
                 UNION ALL {neighbours}
             ) k)
-        SELECT * FROM {_end_at_bytes(messages, order)} ORDER BY {order}""",
+        SELECT {MESSAGE_COLUMNS} FROM {_end_at_bytes(messages, order)} ORDER BY {order}""",
         [
             [json_text.clean_text(include.id) for include in includes],
             [max(include.before, 0) for include in includes],
@@ -159,7 +164,7 @@ def read_windows(includes: Sequence[Include], resource_id: str) -> list[StoredMe
             limits.get_max_page_bytes(),
         ],
     )
-    return [StoredMessage(*row[:-1]) for row in rows]
+    return [StoredMessage(*row) for row in rows]
 
 
 def list_newest_of_threads(thread_ids: Sequence[str], limit: int) -> list[StoredMessage]:

@@ -9,18 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from django.db.models import (
-    BigIntegerField,
-    Count,
-    Func,
-    Q,
-    QuerySet,
-    RowRange,
-    Sum,
-    TextField,
-    Window,
-)
-from django.db.models.functions import Cast
+from django.db.models import Count, Q, QuerySet, RowRange, Sum, Window
 
 from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.models import Message, ReviewNote
@@ -115,10 +104,7 @@ def _read_page(
     order = ("-created_at", "-sequence") if newest_first else ("created_at", "sequence")
     # The page is chosen by keys first, so that only its own rows are measured.
     keys = messages.order_by(*order).values("pk")[: size + 1]
-    content_bytes = Func(
-        Cast("content", TextField()), function="octet_length", output_field=BigIntegerField()
-    )
-    bytes_before = Window(Sum(content_bytes), order_by=order, frame=RowRange(None, -1))
+    bytes_before = Window(Sum("content_bytes"), order_by=order, frame=RowRange(None, -1))
     page = (
         Message.objects.filter(pk__in=keys)
         .only(*LOADED_FIELDS)

@@ -1,15 +1,22 @@
 """Bodies, methods and headers: what is checked before a view runs."""
 
+import gc
 import gzip
+import io
 from collections.abc import Callable
 from typing import Any
+from wsgiref.util import setup_testing_defaults
 
 import pytest
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import HttpResponseBase
+from rest_framework.request import Request
 
 from mastra_memory.models import Thread
+from project.models import AccessToken
 from tests.api.routes import ROUTES, Named
-from tests.support.api_client import Api, fields_of
-from tests.support.factories import make_thread
+from tests.support.api_client import BASE, Api, dumped, fields_of
+from tests.support.factories import a_message, make_thread, make_user
 
 POSTS = [key for key in ROUTES if key.split(" ")[0] in ("POST", "PATCH")]
 NO_JSON = {
@@ -253,3 +260,56 @@ def test_body__many_errors_get_a_short_answer(api: Api, path: str, body: Any) ->
     make_thread("r", "t")
     answer = api.post(path, body)
     assert 1 <= len(fields_of(answer)) <= 100 and len(answer.raw) < 10_000
+
+
+def call_wsgi(token: str, method: str, path: str, body: bytes) -> str:
+    """Send a request without the test client, which keeps responses; return the status."""
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": method,
+        "PATH_INFO": BASE + path,
+        "QUERY_STRING": "agentId=test-agent",
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": str(len(body)),
+        "HTTP_AUTHORIZATION": f"Bearer {token}",
+        "wsgi.input": io.BytesIO(body),
+    }
+    setup_testing_defaults(environ)
+    statuses: list[str] = []
+    response = WSGIHandler()(environ, lambda status, headers: statuses.append(status))
+    assert b"".join(response)
+    response.close()
+    return statuses[0][:3]
+
+
+def test_body__is_freed_with_its_request_and_not_by_the_garbage_collector(
+    transactional_db: None,
+) -> None:
+    thread = make_thread("r", "t")
+    message = a_message(thread, "m")
+    token = AccessToken(user=make_user("caller", unscoped=True))
+    secret = token.generate_secret()
+    token.save()
+    requests: list[tuple[str, str, Any, str]] = [
+        ("POST", "save-messages", {"messages": [message]}, "200"),
+        ("POST", "save-messages", {"messages": [message | {"role": "robot"}]}, "400"),
+        ("POST", "save-messages", {"messages": [message | {"threadId": "unknown"}]}, "404"),
+        ("GET", "threads/t/messages", None, "200"),
+        ("PATCH", "threads/t", {"title": "x"}, "200"),
+        ("POST", "threads/t/clone", {}, "200"),
+    ]
+    for _ in range(2):
+        for method, path, body, status in requests:
+            gc.collect()
+            before = count_requests()
+            gc.disable()
+            try:
+                assert call_wsgi(secret, method, path, dumped(body)) == status
+                assert count_requests() == before, (method, path, status)
+            finally:
+                gc.enable()
+
+
+def count_requests() -> int:
+    """Return how many requests and responses are in memory."""
+    kinds = (Request, HttpResponseBase)
+    return sum(issubclass(type(item), kinds) for item in gc.get_objects())

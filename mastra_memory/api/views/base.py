@@ -64,7 +64,23 @@ class MemoryViewSet(GenericViewSet[Any]):
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Handle a request, and reset the statement timeout afterwards."""
         with ExitStack() as self._limits:
-            return super().dispatch(request, *args, **kwargs)
+            response = super().dispatch(request, *args, **kwargs)
+        if isinstance(response, Response):
+            response.add_post_render_callback(self._release_request)
+        else:
+            self._release_request(response)
+        return response
+
+    def _release_request(self, response: HttpResponseBase) -> None:
+        """Break the reference cycles of this view and of REST framework's request and response.
+
+        They would keep a body of 20 MB and its answer in memory until the next full garbage
+        collection, which may be many requests later. A view serves one request only.
+        """
+        self.request.parser_context.clear()
+        vars(self).clear()
+        if isinstance(response, Response):
+            response.renderer_context.clear()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Set the statement timeout, then authenticate the request and check permissions."""
