@@ -275,7 +275,8 @@ def call_wsgi(token: str, method: str, path: str, body: bytes) -> str:
     }
     setup_testing_defaults(environ)
     statuses: list[str] = []
-    response = WSGIHandler()(environ, lambda status, headers: statuses.append(status))
+    handler: Any = WSGIHandler()
+    response = handler(environ, lambda status, headers: statuses.append(status))
     assert b"".join(response)
     response.close()
     return statuses[0][:3]

@@ -71,7 +71,7 @@ class MemoryViewSet(GenericViewSet[Any]):
             self._release_request(response)
         return response
 
-    def _release_request(self, response: HttpResponseBase) -> None:
+    def _release_request(self, response: Any) -> None:
         """Break the reference cycles of this view and of REST framework's request and response.
 
         They would keep a body of 20 MB and its answer in memory until the next full garbage
