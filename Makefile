@@ -13,7 +13,7 @@ ifdef COVERAGE
 COVERAGE_OPTIONS := --cov --cov-report=term
 endif
 # What must also work with `MASTRA_MEMORY = {}`, where every optional feature is off.
-BARE_TESTS := tests/api tests/recall tests/observational tests/models tests/test_memory.py
+BARE_TESTS := tests/api tests/recall tests/observational tests/models tests/memory
 BROWSER_MODULES := tests/browser/node_modules
 
 .DEFAULT_GOAL := help
