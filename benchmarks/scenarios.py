@@ -31,7 +31,7 @@ class Scenario:
     title: str
     steps: tuple[Step, ...]
     mastra_steps: tuple[Step, ...] = ()
-    """The nearest requests of Mastra's server, where it does not have ours."""
+    """The requests to send to Mastra instead, if it lacks a route of `steps`."""
     deletes_a_thread: bool = False
     """Each run deletes a thread that was created for it."""
 

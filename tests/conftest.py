@@ -1,4 +1,4 @@
-"""Fixtures that all tests share, and what keeps two test runs at once apart."""
+"""Fixtures for all tests, and separate folders and databases for simultaneous test runs."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Remove the folder of a run without failures; that of others helps to find the reason."""
+    """Remove the folder of a run without failures. Otherwise keep it, to find the reason."""
     folder = session.config.stash.get(RUN_FOLDER, None)
     if folder is not None and exitstatus == pytest.ExitCode.OK:
         shutil.rmtree(folder, ignore_errors=True)
@@ -94,7 +94,7 @@ def api(boss: Person) -> Api:
 
 @pytest.fixture
 def memory_settings(settings: Settings) -> Callable[..., None]:
-    """Set `MASTRA_MEMORY` to these names alone."""
+    """Return a function that sets `MASTRA_MEMORY` to its keyword arguments, and nothing else."""
 
     def configure(**chosen: Any) -> None:
         settings.MASTRA_MEMORY = chosen
@@ -106,8 +106,8 @@ def memory_settings(settings: Settings) -> Callable[..., None]:
 def statements() -> Statements:
     """Return a context manager that lists the SQL statements of its block, without savepoints.
 
-    Statements that set and reset the time limit are listed only with `limits`: the web processes
-    of `project/` need none for the API, since their sessions start with its limit.
+    Statements that set and reset `statement_timeout` are listed only with `limits=True`. In
+    `project/`, requests of the API do not send them: the connection starts with their limit.
     """
 
     @contextmanager

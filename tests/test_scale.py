@@ -23,7 +23,7 @@ from tests.support.factories import fill, make_thread, moment
 from tests.support.live_server import environment, real_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
-THREADS, EACH = 100, 2_000
+THREADS, MESSAGES_PER_THREAD = 100, 2_000
 OTHERS = """WITH made AS (
     INSERT INTO mastra_memory_thread (id, resource_id, title, title_source)
     SELECT 'large:other:' || n, 'large-other-' || n %% 500, '', ''
@@ -34,10 +34,15 @@ SELECT 'thread', id, resource_id, 'noted', 1 FROM made"""
 
 @pytest.fixture(scope="module")
 def large(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """200,000 messages in 100 threads of 10 resources among many, committed, gone afterwards."""
+    """Commit 200,000 messages in 100 threads of 10 resources, and 20,000 other threads.
+
+    They are deleted after the tests of this module.
+    """
     with django_db_blocker.unblock():
         for n in range(THREADS):
-            fill(make_thread(f"large-{n % 10}", f"large:{n}"), EACH, searchable=False)
+            fill(
+                make_thread(f"large-{n % 10}", f"large:{n}"), MESSAGES_PER_THREAD, searchable=False
+            )
         sql.execute(OTHERS)
         for table in ("message", "thread", "workingmemory"):
             sql.execute(f"VACUUM ANALYZE mastra_memory_{table}")
@@ -46,7 +51,7 @@ def large(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 
 def sent_by(act: Callable[[], Any]) -> list[tuple[str, Any]]:
-    """The statements of this call, with their parameters."""
+    """Return the statements that `act` sends, with their parameters."""
     sent: list[tuple[str, Any]] = []
 
     def note(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
@@ -59,7 +64,7 @@ def sent_by(act: Callable[[], Any]) -> list[tuple[str, Any]]:
 
 
 def plans(act: Callable[[], Any]) -> Iterator[str]:
-    """How the database runs these statements: for these parameters, and for any."""
+    """Yield the plans of each statement: for its parameters, and the generic plan."""
     for statement, params in sent_by(act):
         yield "\n".join(line for (line,) in sql.fetch_all("EXPLAIN " + statement, params))
         with connection.cursor() as cursor:
@@ -91,17 +96,17 @@ READS = {
 
 
 @pytest.mark.parametrize("name", READS)
-def test_read__goes_through_an_index(large: None, name: str) -> None:
+def test_read__uses_an_index(large: None, name: str) -> None:
     for plan in plans(READS[name]):
         assert "Index" in plan and "Seq Scan" not in plan, plan
         # A sort may see a page, never a thread.
         sorts = re.findall(r"Sort  \(cost=\S+ rows=(\d+)", plan)
-        assert all(int(rows) < EACH / 2 for rows in sorts), plan
+        assert all(int(rows) < MESSAGES_PER_THREAD / 2 for rows in sorts), plan
 
 
 @pytest.mark.parametrize("name", READS)
-def test_read__touches_no_more_than_it_must(large: None, name: str) -> None:
-    """A page of 40 reads some hundred buffers, not the two thousand messages of its thread."""
+def test_read__reads_few_buffers(large: None, name: str) -> None:
+    """Reading 40 messages must not read all 2,000 messages of the thread."""
     explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
     for statement, params in sent_by(READS[name]):
         (found,) = sql.fetch_one(explain + statement, params) or ()
@@ -110,7 +115,7 @@ def test_read__touches_no_more_than_it_must(large: None, name: str) -> None:
 
 
 def long_thread(size: int = 20_000) -> StoredThread:
-    """A thread of 20,000 messages."""
+    """Create a thread with this number of messages."""
     thread = make_thread("r", "long")
     fill(thread, size, text="x " * 200, searchable=False)
     return thread
@@ -135,7 +140,7 @@ print(len(result.message_id_map), held("VmHWM") - before)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_clone__a_server_holds_its_answer_about_once_and_a_copy_hardly_anything(
+def test_clone__memory_is_limited_by_the_response_and_a_copy_needs_little(
     tmp_path: Path,
 ) -> None:
     long_thread()

@@ -3,8 +3,14 @@
 Environment variables:
 
     BENCH_JSON       file for the results
-    RECALL_ONLY      parts to run: quality, context, latency, filtered, indexing, mastra;
-                     default: all
+    RECALL_ONLY      parts to run; default: all
+                     quality: share of the right messages that is found for questions of LoCoMo
+                     context: time of an agent's whole context in a long thread
+                     latency: time of recall and search in small and large resources
+                     filtered: how much the index finds in a small resource, compared with an
+                     exact search
+                     indexing: embedded messages per second, with and without the index
+                     mastra: comparison with Mastra's own recall
     RECALL_EMBEDDER  measure only the quality, with another embedder:
                      sentence-transformers//folder/of/a/model
     LOCOMO           folder of the LoCoMo data set
@@ -107,7 +113,7 @@ def _measure_quality() -> Results:
     details = quality.measure(conversations)
     questions = sum(len(conversation.questions) for conversation in conversations)
     embedder = conf.app_settings().EMBEDDER
-    say(f"quality: {questions} questions to {len(conversations)} conversations, {embedder}")
+    say(f"quality: {questions} questions about {len(conversations)} conversations, {embedder}")
     _print_table(details)
     return {
         "quality": {name: round(row["recall@10"], 4) for name, row in details.items()},

@@ -18,7 +18,7 @@ BUILT_IN_PATTERNS = {
 _PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(BUILT_IN_PATTERNS)}|hidden)\]")
 
 WINDOW_CHARS = 200_000
-"""Patterns search this many characters at a time, so that slow patterns stay bounded."""
+"""Patterns search this many characters at a time, which limits the time of a slow pattern."""
 MAX_MATCH_CHARS = 1_000
 """The length of the longest value that is masked as a whole: windows overlap by this much."""
 

@@ -23,8 +23,8 @@ _SPLIT = re.compile(f"([{_SPACE}]+|[{_MARKS}]+)")
 _BLANK = re.compile(f"[{_SPACE}]*")
 _MARK = re.compile(f"[{_MARKS}]")
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-# Ideographs, full-width forms, katakana, hangul: one token per character. Not hiragana, as in
-# Mastra.
+# Ideographs, full-width forms, katakana, hangul: one token per character. Hiragana is left out, as
+# in Mastra.
 _CJK = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\u3000-\u303f\uff00-\uffef\u30a0-\u30ff\u2e80-\u2eff\u31c0-\u31ef"
     "\u3200-\u33ff\uac00-\ud7af\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\ud7b0-\ud7ff]"
@@ -65,7 +65,7 @@ class TokenCounter(Protocol):
         """Return the number of tokens of a text."""
 
     def message(self, role: str, content: Mapping[str, Any]) -> int:
-        """Return the number of tokens of a message with content in format 2."""
+        """Return the number of tokens of a message with content in Mastra's format 2."""
 
 
 def get_token_counter() -> TokenCounter:
@@ -85,7 +85,7 @@ class HeuristicCounter:
         return sum(_count_chunk(chunk) for chunk in _split_chunks(text))
 
     def message(self, role: str, content: Mapping[str, Any]) -> int:
-        """Return the number of tokens of a message with content in format 2."""
+        """Return the number of tokens of a message with content in Mastra's format 2."""
         sums = _PartCounter(self.text(role), self)
         parts = content.get("parts")
         if not parts and isinstance(content.get("content"), str):

@@ -111,7 +111,10 @@ def _select_unlocked_ids(where: sql.Where) -> str:
 
 @retry_conflicts
 def mark_failed(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
-    """Record a failure. Retry later, or after `EMBEDDER_ATTEMPTS` attempts only on request."""
+    """Record a failure, and set the time of the next attempt.
+
+    After `EMBEDDER_ATTEMPTS` attempts, there is no other one until `retry_failed` is called.
+    """
     where = sql.Where()
     where.add("claim = %s AND message_id = ANY(%s)", claim, list(message_ids))
     sql.execute(
@@ -235,11 +238,11 @@ def enqueue(model: str, *, everything: bool = False, again: bool = False) -> int
 
 @retry_conflicts
 def enqueue_copies(model: str) -> int:
-    """Enqueue copied messages without vectors, in clones whose other messages have some.
+    """Enqueue copied messages that have no vectors although other messages of the clone do.
 
-    Cloning copies the vectors or the requests of each message. If a copy has
-    neither, a worker changed the original at the same time. Messages that were saved to the clone
-    later are not enqueued: whether they have vectors depends on their agent's options.
+    Cloning copies the vectors or the requests of each message. If a copy has neither, a worker
+    changed the original at the same time. Messages that were saved to the clone later are not
+    enqueued: whether they have vectors depends on their agent's options.
     """
     return sql.execute(
         f"""INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)

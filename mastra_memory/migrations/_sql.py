@@ -24,7 +24,7 @@ FOREIGN_KEYS = [
     _add_foreign_key("message", "mastra_message_thread_fk", _OWNED, "thread"),
     _add_foreign_key("workingmemory", "mastra_wm_thread_fk", _OWNED, "thread"),
     _add_foreign_key("observationalrecord", "mastra_om_thread_fk", _OWNED, "thread"),
-    # The numbers outlive their thread; thread and resource become null.
+    # Deleting a thread keeps its usage, with null as thread and resource.
     _add_foreign_key(
         "modelusage", "mastra_usage_thread_fk", _OWNED, "thread", on_delete="SET NULL"
     ),
@@ -44,10 +44,10 @@ FOREIGN_KEYS = [
 #
 # `fold` drops accents: combining marks U+0300 to U+036F after decomposition. The rest is composed
 # again, for Hangul and kana. `spaced` puts spaces around characters of scripts that are written
-# without spaces (Thai, Lao, Burmese, Khmer, kana, Han), so that a part of a run can be found as a
-# phrase, and replaces signs within words: otherwise PostgreSQL takes `tea/coffee` for a file name
-# and `List<String>` for a tag, and their parts are not found. ASCII text, the common case, skips
-# both. `words` cuts the text, because a tsvector is limited to 1 MB.
+# without spaces (Thai, Lao, Burmese, Khmer, kana, Han), so that a query finds a part of such a text
+# as a phrase. It also replaces signs within words: otherwise PostgreSQL takes `tea/coffee` for a
+# file name and `List<String>` for a tag, and their parts are not found. Both are faster for ASCII
+# text, the common case. `words` cuts the text, because a tsvector is limited to 1 MB.
 CREATE_SEARCH_FUNCTIONS = r"""
 CREATE FUNCTION mastra_memory_fold(words text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
@@ -87,8 +87,9 @@ DROP INDEX mastra_message_tool_error;
 DROP INDEX mastra_thread_title_words;
 """
 
-# A changed text deletes its vectors and requests new ones in the same transaction. A worker that
-# finishes vectors of the old text later finds its claim gone and discards them.
+# When the text of a message changes, delete its vectors and request new ones in the same
+# transaction. A worker that still embeds the old text then no longer has its claim, and discards
+# the vectors.
 CREATE_TRIGGERS = r"""
 CREATE FUNCTION mastra_memory_text_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -157,8 +158,8 @@ OBSERVATION_FOREIGN_KEYS = [
     _add_foreign_key("observationevent", "mastra_om_event_fk", "record_id", "observationalrecord"),
 ]
 
-# Existing generations get their successor, and messages of buffered chunks are tracked. The
-# references must be checked before the next ALTER TABLE, which refuses to wait for them.
+# Set the successor of each existing generation, and track the messages of buffered chunks. Check
+# the deferred foreign keys at once: PostgreSQL refuses to alter a table with pending checks.
 LINK_GENERATIONS = """
 UPDATE mastra_memory_observationalrecord r SET superseded_by_id = n.next_id
 FROM (SELECT id, lead(id) OVER (
@@ -182,7 +183,7 @@ JOIN mastra_memory_message m ON m.id = i.id AND (m.thread_id = r.thread_id
     OR (r.thread_id IS NULL AND m.resource_id = r.resource_id))
 ORDER BY m.id, r.scope, c.position;
 """
-# Before migration 0003, all chunks were buffered ones.
+# Undo migration 0003. Before it, all chunks were buffered, so delete the others.
 KEEP_BUFFERED_CHUNKS = """
 DELETE FROM mastra_memory_observationchunk WHERE activated_at IS NOT NULL;
 UPDATE mastra_memory_observationalrecord SET origin_type = 'reflection'
@@ -191,8 +192,8 @@ SET CONSTRAINTS ALL IMMEDIATE;
 """
 
 # A message that moves to another thread or resource was not observed there, so it becomes pending.
-# If it has no row yet, one is inserted where a record exists: its time may be before the cursor of
-# that record, and then it would never be observed. A changed message is counted again.
+# If it has no row, insert one if a record exists there. Otherwise a message that is older than the
+# record's cursor would never be observed. If a message changes, its tokens are counted again.
 CREATE_TRACKING_TRIGGERS = """
 CREATE FUNCTION mastra_memory_tracking_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

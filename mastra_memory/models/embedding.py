@@ -83,7 +83,7 @@ class EmbeddingRequest(models.Model):
     model = IdField(_("model"))
     created_at = InstantField(_("requested"), db_default=Now())
     due_at = InstantField(_("next attempt"), db_default=Now())
-    """When it may be claimed. A claim moves this forward by a lease."""
+    """When it may be claimed. A worker that claims it sets this to the end of its lease."""
     claim = models.UUIDField(_("claimed by"), null=True, editable=False)
     """A random token of the worker that holds the claim."""
     attempts = models.PositiveSmallIntegerField(_("attempts"), db_default=0)

@@ -78,7 +78,8 @@ class Thread(models.Model):
         _("title attempts"), db_default=0, editable=False
     )
     title_due_at = InstantField(null=True, blank=True, editable=False)
-    """When a pending title may be claimed. Claiming moves this forward by a lease."""
+    """When a pending title may be claimed. A worker that claims it sets this to the end of its
+    lease."""
     title_error = models.TextField(blank=True, db_default="", editable=False)
     """Why the last attempt failed."""
     clone_source_id = IdField(_("cloned from"), null=True, blank=True, editable=False)

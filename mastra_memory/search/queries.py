@@ -23,8 +23,8 @@ ALL_WORDS_QUERY = """websearch_to_tsquery(%s::regconfig,
 """SQL of a `tsquery` that requires all words; the parameters are the language and the words.
 
 The words are folded and spaced like the indexed text. Otherwise accents, `tea/coffee` and scripts
-without spaces would not be found. This also removes dashes, so a query cannot exclude words, which
-searches in masked text rely on. "Quoted words" must occur next to each other.
+without spaces would not be found. "Quoted words" must occur next to each other. Dashes are removed,
+so `-word` does not exclude a word: an exclusion would reveal which words a masked text contains.
 """
 
 SCORED_COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
@@ -32,7 +32,7 @@ SCORED_COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
 
 MAX_TEXT_CHARACTERS = 100_000
 """Characters of each text that a search returns. A search may return hundreds of messages, and
-each may hold 20 MB. Only so much of a message is indexed."""
+each may have 20 MB. The words of a message are indexed up to the same limit."""
 
 
 def has_all_words(vector: F | Func, words: str, language: str) -> "ExpressionWrapper[Func]":

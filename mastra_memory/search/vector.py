@@ -167,9 +167,9 @@ _DISABLED_PLAN_TYPES = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin"
 def _force_index_scan() -> Iterator[None]:
     """Force PostgreSQL to scan the HNSW index, and set pgvector's options for it.
 
-    The planner has no statistics of the scope within the index or of the cost of a distance, so it
-    often chooses to sort all vectors. The settings are local to a transaction. If the caller has a
-    transaction, the previous values are restored afterwards.
+    The planner does not know how many vectors of the index are in the scope, or how long it takes
+    to compute a distance. So it often chooses to sort all vectors. The settings are local to a
+    transaction. If the caller has a transaction, the previous values are restored afterwards.
     """
     is_nested = routing.get_connection().in_atomic_block
     plans = {f"enable_{plan}": "off" for plan in _DISABLED_PLAN_TYPES}

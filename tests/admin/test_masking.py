@@ -20,7 +20,8 @@ SECRETS = ["anna@example.com", "+48 601 234 567", "4111 1111 1111 1111"]
 ALL = " and ".join(SECRETS)
 
 
-def a_talk() -> str:
+def save_conversation() -> str:
+    """Save a conversation with secrets in every part, and return its id."""
     thread = make_thread("alice", title=f"Talk with {ALL}", metadata={"mail": ALL, ALL: 1})
     call = {"state": "result", "toolName": "look", "args": {"q": ALL}, "result": {"r": [ALL]}}
     parts = [
@@ -55,7 +56,7 @@ def test_pages__mask_for_those_without_the_right(sign_in: SignIn) -> None:
         "ana", "view_thread", "review_thread", "export_thread", "view_workingmemory",
         "view_observationalrecord", "view_observationchunk",
     )  # fmt: skip
-    thread_id = a_talk()
+    thread_id = save_conversation()
     for address in pages(thread_id):
         response = client.get(address)
         assert response.status_code == 200, address
@@ -65,14 +66,14 @@ def test_pages__mask_for_those_without_the_right(sign_in: SignIn) -> None:
 
 
 def test_pages__show_all_to_those_with_the_right(admin: Client) -> None:
-    thread_id = a_talk()
+    thread_id = save_conversation()
     for address in pages(thread_id)[2:5]:
         assert "anna@example.com" in admin.get(address).content.decode(), address
 
 
-def test_edit__what_is_masked_cannot_be_saved_over(sign_in: SignIn) -> None:
+def test_edit__masked_values_cannot_be_overwritten(sign_in: SignIn) -> None:
     client = sign_in("ed", "view_thread", "edit_transcript", "view_workingmemory")
-    thread_id = a_talk()
+    thread_id = save_conversation()
     for what in ("title", "metadata", "message/?message=m1"):
         address = f"{LIST}{thread_id}/edit/{what}".rstrip("/") + ("/" if "?" not in what else "")
         assert client.get(address).status_code == 403
@@ -81,7 +82,7 @@ def test_edit__what_is_masked_cannot_be_saved_over(sign_in: SignIn) -> None:
 
 
 def test_history__is_masked_too(admin: Client, sign_in: SignIn) -> None:
-    thread_id = a_talk()
+    thread_id = save_conversation()
     do(admin, thread_id, "drop", message="m1")
     reviewer = sign_in("ana", group=True)
     assert "anna@example.com" not in reviewer.get(page_of(thread_id)).content.decode()
@@ -98,18 +99,18 @@ def test_redact__the_host_adds_its_own_patterns(reviewer: Client, settings: Sett
 
 def test_delete__names_the_thread_masked(sign_in: SignIn) -> None:
     client = sign_in("del", "view_thread", "delete_thread")
-    address = f"{LIST}{a_talk()}/delete/"
+    address = f"{LIST}{save_conversation()}/delete/"
     page = client.get(address)
     assert "[email]" in text_of(page) and "anna@example.com" not in page.content.decode()
     done = client.post(address, {"post": "yes"}, follow=True)
     assert "[email]" in text_of(done) and "anna@example.com" not in done.content.decode()
-    bulk = {"action": "delete_selected", "_selected_action": [a_talk()]}
+    bulk = {"action": "delete_selected", "_selected_action": [save_conversation()]}
     assert "anna@example.com" not in client.post(LIST, bulk).content.decode()
 
 
 def test_edit__masked_text_cannot_be_edited(sign_in: SignIn) -> None:
     client = sign_in("ed", "view_thread", "edit_transcript")
-    refused = client.get(f"{LIST}{a_talk()}/edit/title/")
+    refused = client.get(f"{LIST}{save_conversation()}/edit/title/")
     assert refused.status_code == 403
     assert "contains personal data that is masked for you" in text_of(refused)
     assert not leaks_of(refused)
@@ -151,8 +152,8 @@ FILES = [
 ]
 
 
-def a_file(mime_type: str, data: bytes) -> str:
-    """A message with the file; the address of the file."""
+def save_file(mime_type: str, data: bytes) -> str:
+    """Save a message with the file, and return the URL of the file in the admin."""
     thread = make_thread("alice", "files")
     uri = f"data:{mime_type};base64,{b64encode(data).decode()}"
     part = {"type": "file", "mimeType": mime_type, "data": uri, "filename": f"{SECRETS[0]}.txt"}
@@ -164,7 +165,7 @@ def a_file(mime_type: str, data: bytes) -> str:
 def test_file__a_text_is_masked(
     reviewer: Client, admin: Client, mime_type: str, data: bytes
 ) -> None:
-    address = a_file(mime_type, data)
+    address = save_file(mime_type, data)
     assert admin.get(address).content == data
     response = reviewer.get(address)
     text = response.content.decode("utf-16" if response.content[:2] == b"\xff\xfe" else "latin-1")
@@ -178,14 +179,14 @@ def test_file__a_text_is_masked(
 def test_file__what_cannot_be_masked_is_refused(
     reviewer: Client, admin: Client, data: bytes
 ) -> None:
-    address = a_file("application/pdf", data)
+    address = save_file("application/pdf", data)
     assert admin.get(address).content == data
     assert reviewer.get(address).status_code == 403
 
 
 @pytest.mark.parametrize(("mime_type", "data"), [*FILES, ("application/pdf", b"\xff\x00 a")])
 def test_export__masks_files(sign_in: SignIn, mime_type: str, data: bytes) -> None:
-    a_file(mime_type, data)
+    save_file(mime_type, data)
     client = sign_in("exporter", "view_thread", "export_thread")
     exported = client.post(f"{LIST}files/export/", {"format": "jsonl"}).content
     messages = [line for line in map(json.loads, exported.splitlines()) if "content" in line]

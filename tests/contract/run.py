@@ -1,7 +1,12 @@
-"""Hold our server against the conformance kit: `python -m tests.contract.run`.
+"""Check our server with the conformance kit: `python -m tests.contract.run`.
 
-SCENARIOS names scenario folders or files (separated by spaces or colons; default: those of the
-kit), CONFORMANCE_DIR another kit. Scenarios of `waiting.txt` run too, but must fail.
+Environment variables:
+
+    SCENARIOS        folders or files of scenarios, separated by spaces or colons; default: those
+                     of the kit
+    CONFORMANCE_DIR  folder of another kit
+
+Checks listed in `waiting.txt` are known to fail. They run too, and it is an error if they pass.
 """
 
 import json
@@ -25,7 +30,7 @@ SETTINGS = "tests.contract.settings"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What came of some checks, by name."""
+    """The names of the checks with each result."""
 
     passed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -35,11 +40,11 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether something passed, and nothing is wrong."""
+        """Whether at least one check passed, and none failed or is overdue."""
         return bool(self.passed) and not self.failed and not self.overdue
 
     def total(self) -> str:
-        """Count in words."""
+        """Return the counts as text: `3 passed, 0 failed, ...`."""
         kinds = ("passed", "failed", "waiting", "overdue")
         return ", ".join(f"{len(getattr(self, kind))} {kind}" for kind in kinds)
 
@@ -53,7 +58,7 @@ class Target:
 
 
 def judge(states: Mapping[str, str], waiting: frozenset[str]) -> Verdict:
-    """Sort checks by their state; anything but `pass` is a failure unless it is waiting."""
+    """Return the result of each check. A check in `waiting` is expected not to pass."""
     verdict = Verdict()
     for name, state in states.items():
         if state == "pass":
@@ -64,18 +69,18 @@ def judge(states: Mapping[str, str], waiting: frozenset[str]) -> Verdict:
 
 
 def read_waiting(text: str) -> frozenset[str]:
-    """Give the names of a waiting list: one a line, what follows a # is a remark."""
+    """Return the names in a waiting list: one per line; comments start with #."""
     names = (line.partition("#")[0].strip() for line in text.splitlines())
     return frozenset(name for name in names if name)
 
 
 def scenario_paths(text: str, kit: Path) -> list[Path]:
-    """Give the folders and files of SCENARIOS, or the kit's own folder if it is empty."""
+    """Return the folders and files in SCENARIOS, or the kit's own folder if it is empty."""
     return [Path(word).resolve() for word in re.split(r"[:\s]+", text) if word] or [kit / "open"]
 
 
 def find_scenarios(paths: Iterable[Path]) -> dict[str, Path]:
-    """Give the file of every scenario by its id. Two files with one id are an error."""
+    """Return the file of every scenario by its id. Two files with the same id are an error."""
     found: dict[str, Path] = {}
     for path in paths:
         files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
@@ -89,7 +94,7 @@ def find_scenarios(paths: Iterable[Path]) -> dict[str, Path]:
 
 
 def replay(kit: Path, target: Target, files: Sequence[Path], *, show: bool) -> dict[str, str]:
-    """Send scenarios with the kit's replayer; give their states by id."""
+    """Run scenarios with the kit's replayer, and return their states by id."""
     if not files:
         return {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -112,7 +117,7 @@ def replay(kit: Path, target: Target, files: Sequence[Path], *, show: bool) -> d
 
 
 def run_client(kit: Path, target: Target, waiting: frozenset[str]) -> dict[str, str]:
-    """Run the kit's client checks, showing what does not pass; give their states by name."""
+    """Run the kit's client checks, print those that fail, and return all states by name."""
     done = subprocess.run(
         [str(servers.node(kit)), "client.mjs"],
         cwd=kit,
@@ -134,14 +139,14 @@ def run_client(kit: Path, target: Target, waiting: frozenset[str]) -> dict[str, 
 
 
 def read_client_output(text: str) -> dict[str, str]:
-    """Give the states of the client's checks, from lines like `PASS  name`."""
+    """Return the states of the client's checks, from lines like `PASS  name`."""
     lines = re.findall(r"^(PASS|FAIL)  (.+)$", text, re.MULTILINE)
     return {CLIENT_PREFIX + name: state.lower() for state, name in lines}
 
 
 @contextmanager
-def our_target(kit: Path, scratch: Path) -> Iterator[Target]:
-    """Run our server on a fresh database, with the kit's agents and a token that may do all."""
+def run_our_server(kit: Path, scratch: Path) -> Iterator[Target]:
+    """Run our server on a new database, with the kit's agents and the token of a superuser."""
     os.environ |= servers.environment(SETTINGS, scratch / "var", CONFORMANCE_DIR=str(kit))
     for name in ("DATABASE_URL", "CELERY_BROKER_URL"):
         os.environ.pop(name, None)
@@ -161,7 +166,10 @@ def our_target(kit: Path, scratch: Path) -> Iterator[Target]:
 
 
 def _prepare_database() -> str:
-    """Make the tables, a superuser and a token of theirs. Our connection keeps the server up."""
+    """Create the tables and a superuser, and return a token of the superuser.
+
+    The embedded PostgreSQL server runs until our connection is closed.
+    """
     import django
 
     django.setup()
@@ -183,7 +191,7 @@ def _release_database(var_dir: Path) -> None:
 
 
 def report(scenarios: Verdict, client: Verdict, unknown: Iterable[str]) -> int:
-    """Say what came of it; give the exit code."""
+    """Print the results and return the exit code."""
     unknown = sorted(unknown)
     say(f"\nscenarios: {scenarios.total()}\nclient:    {client.total()}")
     for verdict in (scenarios, client):
@@ -192,12 +200,12 @@ def report(scenarios: Verdict, client: Verdict, unknown: Iterable[str]) -> int:
                 say(f"  {kind}: {name}")
     overdue = [*scenarios.overdue, *client.overdue]
     if overdue or unknown:
-        say(f"Take off the list {WAITING_FILE.name}: {', '.join([*overdue, *unknown])}")
+        say(f"Remove these names from {WAITING_FILE.name}: {', '.join([*overdue, *unknown])}")
     return 0 if scenarios.is_good and client.is_good and not unknown else 1
 
 
 def main() -> int:
-    """Run everything; the exit code is 0 when all that need not wait has passed."""
+    """Run all checks. The exit code is 0 if exactly the checks in `waiting.txt` fail."""
     servers.stop_on_terminate()
     waiting = read_waiting(WAITING_FILE.read_text())
     given = os.environ.get("SCENARIOS", "")
@@ -206,7 +214,7 @@ def main() -> int:
         kit = Path(os.environ.get("CONFORMANCE_DIR") or servers.KIT).resolve()
         found = find_scenarios(scenario_paths(given, kit))
         kit = servers.kit_with_packages(kit, scratch)
-        with our_target(kit, scratch) as target:
+        with run_our_server(kit, scratch) as target:
             say(f"replaying {len(found)} scenarios against {target.url}")
             due = [file for name, file in found.items() if name not in waiting]
             later = [file for name, file in found.items() if name in waiting]

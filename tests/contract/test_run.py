@@ -1,4 +1,4 @@
-"""The conformance run's own judgement: what counts as passed, failed, waiting or overdue."""
+"""Tests of the conformance run: which checks are passed, failed, waiting or overdue."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from tests.support import servers
 WAITING = frozenset({"search-semantic", "client: searchMemory: semantic"})
 
 
-def test_run__no_settings_are_read_before_it_has_made_its_own_database() -> None:
+def test_run__importing_it_does_not_load_settings() -> None:
     code = "import sys, tests.contract.run; print('project.settings' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=servers.ROOT, capture_output=True, text=True, check=True
@@ -22,7 +22,7 @@ def test_run__no_settings_are_read_before_it_has_made_its_own_database() -> None
     assert done.stdout == "False\n"
 
 
-def test_judge__a_waiting_check_that_fails_or_is_skipped_fails_nothing() -> None:
+def test_judge__a_waiting_check_may_fail_or_be_skipped() -> None:
     for state in ("fail", "skip"):
         verdict = conformance_run.judge({"clone-all": "pass", "search-semantic": state}, WAITING)
         assert verdict.waiting == ["search-semantic"]
@@ -36,32 +36,34 @@ def test_judge__a_waiting_check_that_passes_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("state", ["fail", "skip"])
-def test_judge__what_need_not_wait_must_pass(state: str) -> None:
+def test_judge__other_checks_must_pass(state: str) -> None:
     verdict = conformance_run.judge({"clone-all": state, "clone-limit": "pass"}, WAITING)
     assert verdict.failed == ["clone-all"]
     assert not verdict.is_good
 
 
-def test_judge__nothing_that_passed_is_not_good() -> None:
+def test_judge__is_not_good_if_nothing_passed() -> None:
     assert not conformance_run.judge({}, WAITING).is_good
     assert not conformance_run.judge({"search-semantic": "fail"}, WAITING).is_good
 
 
-def test_report__exit_code_and_the_names_to_take_off(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report__returns_the_exit_code_and_prints_overdue_names(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     good = conformance_run.Verdict(passed=["clone-all"])
     overdue = conformance_run.Verdict(passed=["clone-all"], overdue=["search-semantic"])
     failed = conformance_run.Verdict(passed=["clone-all"], failed=["clone-limit"])
     assert conformance_run.report(good, good, ()) == 0
-    assert "Take off" not in capsys.readouterr().out
+    assert "Remove these" not in capsys.readouterr().out
     assert conformance_run.report(overdue, good, ()) == 1
-    assert "Take off the list waiting.txt: search-semantic" in capsys.readouterr().out
+    assert "Remove these names from waiting.txt: search-semantic" in capsys.readouterr().out
     assert conformance_run.report(good, failed, ()) == 1
     assert "failed: clone-limit" in capsys.readouterr().out
     assert conformance_run.report(good, good, {"no-such-check"}) == 1
     assert "no-such-check" in capsys.readouterr().out
 
 
-def test_read_waiting__remarks_and_blank_lines_are_no_names() -> None:
+def test_read_waiting__ignores_comments_and_blank_lines() -> None:
     text = "# why\n\nsearch-semantic  # vectors\n client: searchMemory: semantic \n"
     assert conformance_run.read_waiting(text) == WAITING
 

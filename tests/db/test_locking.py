@@ -23,7 +23,7 @@ from tests.support.waiting import MAX_WAIT_SECONDS, wait_until
 THREADS = [f"t{number}" for number in range(6)]
 MESSAGES = [f"m{number}" for number in range(60)]
 MAX_SENDS = 20
-"""How often a client sends a write that lost against others."""
+"""How often a client sends a write that fails with `ConcurrentUpdate`."""
 EMBEDDED: dict[str, Any] = {
     "semanticRecall": True,
     "workingMemory": {"enabled": True, "scope": "thread"},
@@ -83,7 +83,7 @@ class Writer:
     def write(self, action: Callable[[random.Random], object], choices: random.Random) -> None:
         """Run the action like a client that sends conflicting writes again.
 
-        On a busy machine a write can lose against others more often than the app tries it.
+        On a busy machine, a write can conflict with others in every attempt of the app.
         """
         for _ in range(MAX_SENDS):
             try:
@@ -168,7 +168,8 @@ def test_writers__mixed_writes_end_without_errors() -> None:
         concurrently(writer.run, list(range(8)))
     sql.fetch_one("SELECT pg_stat_clear_snapshot()")
     assert not writer.errors
-    assert count_deadlocks() - before <= 2  # A cascading delete knows no order of messages.
+    # A cascading delete locks messages in any order, so a few deadlocks are possible.
+    assert count_deadlocks() - before <= 2
     assert set(writer.done) == {action.__name__ for action in writer.actions()}
 
 

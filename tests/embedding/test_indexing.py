@@ -28,14 +28,14 @@ MODEL = "test/model"
 
 
 @pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attempts within one call follow each other at once."""
+def no_retry_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry a failed call once, without a delay."""
     monkeypatch.setattr(embedder, "RETRY_DELAYS_SECONDS", (0.0,))
 
 
 @pytest.fixture
 def model(db: None) -> Iterator[FakeEmbedder]:
-    """A fake that makes all vectors."""
+    """Replace every embedder by a fake."""
     with FakeEmbedder() as fake:
         yield fake
 
@@ -82,7 +82,7 @@ def test_embed_pending__saving_unchanged_texts_again_costs_nothing(model: FakeEm
     assert len(model.texts) == 10
 
 
-def test_embed_pending__growing_parts_leave_one_set_of_vectors(model: FakeEmbedder) -> None:
+def test_embed_pending__keeps_one_set_of_vectors_while_a_text_grows(model: FakeEmbedder) -> None:
     thread = make_thread("alice", "t")
     for said in ("Hel", "Hello", "Hello wor", "Hello world"):
         save([a_message(thread, "m", text=said)])
@@ -260,7 +260,7 @@ def test_embed_pending__stores_an_unexpected_error() -> None:
     }
 
 
-def test_embed_pending__tries_a_refused_key_twice() -> None:
+def test_embed_pending__does_not_split_the_batch_if_the_key_is_refused() -> None:
     calls = []
 
     class Locked(FakeEmbedder):
@@ -318,7 +318,7 @@ def test_embed_batch__a_zero_vector_is_not_stored() -> None:
     assert not EmbeddingRequest.objects.exists()
 
 
-def test_embed_batch__a_claim_that_was_lost_comes_back(model: FakeEmbedder) -> None:
+def test_embed_pending__embeds_messages_whose_claim_expired(model: FakeEmbedder) -> None:
     save([a_message(make_thread("alice", "t"), "m")])
     assert len(queue.claim_messages(MODEL, uuid.uuid4(), 10)) == 1
     assert embed() == 0
@@ -326,7 +326,7 @@ def test_embed_batch__a_claim_that_was_lost_comes_back(model: FakeEmbedder) -> N
     assert embed() == 1
 
 
-def test_embed_batch__what_kills_every_worker_is_given_up(memory_settings: Any) -> None:
+def test_fail_expired__fails_messages_whose_workers_were_killed(memory_settings: Any) -> None:
     memory_settings(EMBEDDER_ATTEMPTS=2)
     save([a_message(make_thread("alice", "t"), "m")])
     with FakeEmbedder():

@@ -1,4 +1,4 @@
-"""Extracting a title from a model's answer."""
+"""Cleaning the title in a model's answer."""
 
 import pytest
 
