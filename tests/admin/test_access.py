@@ -56,7 +56,7 @@ def addresses(thread_id: str) -> list[str]:
     ]
 
 
-def a_talk(resource_id: str = "bob", thread_id: str = "secret") -> str:
+def save_conversation(resource_id: str = "bob", thread_id: str = "secret") -> str:
     thread = make_thread(resource_id, thread_id, title=f"Talk of {resource_id}")
     save([a_message(thread, f"{thread_id}-m", text="the password is tulip")])
     return thread.id
@@ -64,7 +64,7 @@ def a_talk(resource_id: str = "bob", thread_id: str = "secret") -> str:
 
 def test_pages__staff_without_the_right_see_nothing(sign_in: SignIn) -> None:
     client = sign_in("nobody")
-    a_talk()
+    save_conversation()
     for address in [LIST, f"{LIST}team/", f"{LIST}next/", *addresses("secret")]:
         response = client.get(address)
         assert response.status_code == 403, address
@@ -72,7 +72,7 @@ def test_pages__staff_without_the_right_see_nothing(sign_in: SignIn) -> None:
 
 
 def test_pages__visitors_are_sent_to_the_sign_in(client: Client) -> None:
-    a_talk()
+    save_conversation()
     for address in [LIST, f"{LIST}team/", *addresses("secret")]:
         response = client.get(address)
         assert response.status_code == 302, address
@@ -80,7 +80,7 @@ def test_pages__visitors_are_sent_to_the_sign_in(client: Client) -> None:
 
 
 def test_reviewer__reads_and_reviews(reviewer: Client) -> None:
-    thread_id = a_talk()
+    thread_id = save_conversation()
     assert "the password is tulip" in text_of(reviewer.get(page_of(thread_id)))
     do(reviewer, thread_id, "review", status="resolved", version="0")
     do(reviewer, thread_id, "note", text="Well done")
@@ -91,7 +91,7 @@ def test_reviewer__reads_and_reviews(reviewer: Client) -> None:
 
 @pytest.mark.parametrize("verb", ["drop", "transfer", "undo", "clone"])
 def test_reviewer__edits_nothing(reviewer: Client, verb: str) -> None:
-    thread_id = a_talk()
+    thread_id = save_conversation()
     fields = {"message": "secret-m", "resource": "mallory"}
     assert do(reviewer, thread_id, verb, **fields).status_code == 403
     thread = Thread.objects.get()
@@ -100,20 +100,20 @@ def test_reviewer__edits_nothing(reviewer: Client, verb: str) -> None:
 
 @pytest.mark.parametrize("page", ["edit/title", "edit/metadata", "delete", "print", "history"])
 def test_reviewer__has_no_page_for_what_is_not_allowed(reviewer: Client, page: str) -> None:
-    a_talk()
+    save_conversation()
     assert reviewer.get(f"{LIST}secret/{page}/").status_code == 403
     assert reviewer.post(f"{LIST}secret/{page}/", {"text": "x", "post": "yes"}).status_code == 403
     assert Thread.objects.get().title == "Talk of bob"
 
 
 def test_reviewer__sees_no_button_for_what_is_not_allowed(reviewer: Client) -> None:
-    page = text_of(reviewer.get(page_of(a_talk())))
+    page = text_of(reviewer.get(page_of(save_conversation())))
     for word in ("Edit text", "Delete message", "Clone", "Transfer", "Delete this conversation"):
         assert word not in page.replace("Clones", "").replace("a clone nor cloned", "")
 
 
 def test_rights__are_apart(sign_in: SignIn) -> None:
-    thread_id = a_talk()
+    thread_id = save_conversation()
     viewer = sign_in("viewer", "view_thread")
     assert do(viewer, thread_id, "review", status="resolved").status_code == 403
     assert do(viewer, thread_id, "note", text="x").status_code == 403
@@ -130,7 +130,7 @@ def test_rights__are_apart(sign_in: SignIn) -> None:
 
 def test_rights__editing_alone_shows_nothing(sign_in: SignIn) -> None:
     client = sign_in("editor", "edit_transcript", "delete_thread")
-    for address in addresses(a_talk()):
+    for address in addresses(save_conversation()):
         assert client.get(address).status_code == 403, address
 
 
@@ -139,8 +139,8 @@ class TestHook:
     """A host narrows what a member of staff may see."""
 
     def test_list__shows_counts_and_finds_only_what_is_visible(self, reviewer: Client) -> None:
-        a_talk("bob")
-        a_talk("alice", "mine")
+        save_conversation("bob")
+        save_conversation("alice", "mine")
         page = text_of(reviewer.get(f"{LIST}?all=1"))
         assert "Talk of alice" in page and "bob" not in page and "1 conversation" in page
         for query in ("q=tulip", "q=secret", "q=secret-m", "q=Talk", "resource=bob"):
@@ -157,8 +157,8 @@ class TestHook:
         assert "Talk of alice" in page and "Talk of bob" not in page
 
     def test_pages__of_others_do_not_exist(self, admin: Client) -> None:
-        a_talk("bob")
-        a_talk("alice", "mine")
+        save_conversation("bob")
+        save_conversation("alice", "mine")
         there = [admin.get(address) for address in addresses("secret")]
         nowhere = [
             admin.get(address.replace("secret", "nowhere")) for address in addresses("secret")
@@ -169,8 +169,8 @@ class TestHook:
         assert admin.get(page_of("mine")).status_code == 200
 
     def test_bulk__touches_only_what_is_visible(self, admin: Client) -> None:
-        a_talk("bob")
-        a_talk("alice", "mine")
+        save_conversation("bob")
+        save_conversation("alice", "mine")
         fields = {"action": "status_resolved", "_selected_action": ["secret", "mine"]}
         admin.post(LIST, fields)
         assert list(Review.objects.values_list("thread_id", flat=True)) == ["mine"]
@@ -200,18 +200,18 @@ class TestHook:
         assert "Talk of bob" not in page and "deleted" in page
 
     def test_queue__leads_only_to_what_is_visible(self, admin: Client) -> None:
-        a_talk("bob")
+        save_conversation("bob")
         response = admin.get(f"{LIST}next/?free=1", follow=True)
         assert "Talk of bob" not in text_of(response)
 
     def test_team__counts_only_what_is_visible(self, admin: Client) -> None:
-        a_talk("bob")
+        save_conversation("bob")
         Review.objects.create(thread_id="secret", status="resolved")
         assert "0 conversations started" in text_of(admin.get(f"{LIST}team/"))
 
     @pytest.mark.parametrize("model", [Tag, Criterion])
     def test_delete__names_no_related_thread(self, admin: Client, model: Any) -> None:
-        thread_id = a_talk("bob")
+        thread_id = save_conversation("bob")
         tag, criterion = Tag.objects.create(name="late"), Criterion.objects.create(name="Tone")
         ThreadTag.objects.create(thread_id=thread_id, tag=tag)
         user = user_of(admin)

@@ -27,7 +27,7 @@ def export(client: Client, ids: list[str], chosen: str) -> Any:
     return client.post(LIST, fields)
 
 
-def a_talk(resource_id: str = "alice", text: str = "write to anna@example.com") -> str:
+def save_conversation(resource_id: str = "alice", text: str = "write to anna@example.com") -> str:
     thread = make_thread(resource_id, title=f"Talk of {resource_id}")
     save([a_message(thread, text=text)])
     return thread.id
@@ -35,7 +35,7 @@ def a_talk(resource_id: str = "alice", text: str = "write to anna@example.com") 
 
 @pytest.mark.parametrize("chosen", ExportJob.Format.values)
 def test_export__a_small_one_comes_at_once(admin: Client, chosen: str) -> None:
-    response = export(admin, [a_talk(), a_talk("bob")], chosen)
+    response = export(admin, [save_conversation(), save_conversation("bob")], chosen)
     body = response.content.decode()
     assert "attachment" in response["Content-Disposition"]
     assert body.count("anna@example.com") >= 2 and "Talk of bob" in body
@@ -55,7 +55,7 @@ def test_export__is_masked_for_those_without_the_right(sign_in: SignIn, chosen: 
 
 
 def test_export__of_one_conversation(admin: Client) -> None:
-    thread_id = a_talk()
+    thread_id = save_conversation()
     response = admin.post(f"{LIST}{thread_id}/export/", {"format": "markdown"})
     assert "# Talk of alice" in response.content.decode()
     assert admin.post(f"{LIST}{thread_id}/export/", {"format": "exe"}).status_code == 404
@@ -63,7 +63,7 @@ def test_export__of_one_conversation(admin: Client) -> None:
 
 def test_export__batches_have_one_heading(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exports, "THREADS_PER_BATCH", 1)
-    ids = [a_talk(), a_talk(), a_talk()]
+    ids = [save_conversation(), save_conversation(), save_conversation()]
     assert export(admin, ids, "csv").content.decode().count("thread_title") == 1
     lines = [json.loads(line) for line in export(admin, ids, "jsonl").content.splitlines()]
     assert [line["kind"] for line in lines].count("export") == 1
@@ -91,7 +91,7 @@ def test_export__a_large_one_is_made_in_the_background(
 
 
 def test_export__belongs_to_who_asked(admin: Client, sign_in: SignIn, settings: Settings) -> None:
-    export(admin, [a_talk("bob")], "csv")
+    export(admin, [save_conversation("bob")], "csv")
     job = ExportJob.objects.get()
     other = sign_in("ex", "view_thread", "export_thread")
     assert other.get(f"{LIST}exports/{job.pk}/").status_code == 404
@@ -101,14 +101,14 @@ def test_export__belongs_to_who_asked(admin: Client, sign_in: SignIn, settings: 
 
 
 def test_export__takes_only_what_is_visible(admin: Client, settings: Settings) -> None:
-    ids = [a_talk("bob"), a_talk("alice")]
+    ids = [save_conversation("bob"), save_conversation("alice")]
     settings.MASTRA_MEMORY = {"ADMIN_THREADS": "tests.admin.test_access.only_alice"}
     assert "Talk of bob" not in export(admin, ids, "markdown").content.decode()
     assert admin.post(f"{LIST}{ids[0]}/export/", {"format": "csv"}).status_code == 404
 
 
 def test_export__needs_the_right(reviewer: Client) -> None:
-    thread_id = a_talk()
+    thread_id = save_conversation()
     assert reviewer.get(f"{LIST}exports/").status_code == 403
     assert reviewer.post(f"{LIST}{thread_id}/export/", {"format": "csv"}).status_code == 403
     export(reviewer, [thread_id], "csv")
@@ -116,7 +116,7 @@ def test_export__needs_the_right(reviewer: Client) -> None:
 
 
 def test_download__after_a_week_there_is_nothing(admin: Client) -> None:
-    export(admin, [a_talk()], "csv")
+    export(admin, [save_conversation()], "csv")
     job = ExportJob.objects.get()
     ExportJob.objects.update(
         created_at=timezone.now() - exports.FILE_LIFETIME - timedelta(minutes=1)
@@ -128,7 +128,7 @@ def test_download__after_a_week_there_is_nothing(admin: Client) -> None:
 
 
 def test_download__of_a_conversation_that_was_deleted_is_refused(admin: Client) -> None:
-    gone, other = a_talk(), a_talk("bob")
+    gone, other = save_conversation(), save_conversation("bob")
     export(admin, [gone, other], "csv")
     job = ExportJob.objects.get()
     admin.post(f"{LIST}{gone}/delete/", {"post": "yes"})
@@ -138,7 +138,7 @@ def test_download__of_a_conversation_that_was_deleted_is_refused(admin: Client) 
 
 
 def test_remove_expired__takes_what_holds_deleted_conversations(admin: Client) -> None:
-    gone, other = a_talk(), a_talk("bob")
+    gone, other = save_conversation(), save_conversation("bob")
     export(admin, [gone], "csv")
     export(admin, [other], "csv")
     Memory().delete_thread(gone)
@@ -148,7 +148,7 @@ def test_remove_expired__takes_what_holds_deleted_conversations(admin: Client) -
 
 def test_run__leaves_out_what_is_gone_and_keeps_the_rest(admin: Client) -> None:
     job = ExportJob.objects.create(
-        owner=user_of(admin), format="markdown", thread_ids=[a_talk(), "gone"]
+        owner=user_of(admin), format="markdown", thread_ids=[save_conversation(), "gone"]
     )
     assert exports.run_export(job.pk)
     assert not exports.run_export(job.pk), "what is done stays"
@@ -172,7 +172,9 @@ def test_export__a_failure_shows_the_reason(admin: Client, monkeypatch: pytest.M
     def broken(*args: Any) -> None:
         raise RuntimeError("no space left")
 
-    job = ExportJob.objects.create(owner=user_of(admin), format="csv", thread_ids=[a_talk()])
+    job = ExportJob.objects.create(
+        owner=user_of(admin), format="csv", thread_ids=[save_conversation()]
+    )
     with monkeypatch.context() as patch:
         patch.setattr(spreadsheet, "export", broken)
         with pytest.raises(RuntimeError):
