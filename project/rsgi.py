@@ -170,7 +170,9 @@ def build_wsgi_environ(scope: Scope, body: IO[bytes]) -> "WSGIEnvironment":
     }
     for name, value in scope.headers.items():
         if "_" in name:
-            continue  # in WSGI it equals the header with a dash, which a proxy may have checked
+            # In WSGI, `X_Name` and `X-Name` have the same key. A proxy may have checked only the
+            # second one, so the first one is ignored.
+            continue
         key = f"HTTP_{name.upper().replace('-', '_')}"
         if key in environ:
             value = f"{environ[key]}{'; ' if name == 'cookie' else ','}{value}"

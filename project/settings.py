@@ -80,7 +80,8 @@ if env.read_bool("PREPARED_STATEMENTS", True):
     _options = DATABASES["default"].setdefault("OPTIONS", {})
     _options["prepare_threshold"] = 3
     _options["options"] = f"{_options.get('options', '')} -c plan_cache_mode=force_generic_plan"
-    # Sessions start with the API's limit, so that requests need no statement to set it.
+    # `project.wsgi` sets STATEMENT_TIMEOUT to the API's limit. A connection of a web process then
+    # starts with this limit, and API requests need no statement to set it.
     if "STATEMENT_TIMEOUT" in os.environ:
         _milliseconds = round(env.read_seconds("STATEMENT_TIMEOUT", 0) * 1000)
         _options["options"] += f" -c statement_timeout={_milliseconds}"

@@ -104,7 +104,8 @@ class ThreadChangeList(TruncatedChangeList):
     found: thread_search.ThreadMatches | None = None
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
-        """Apply the filters, then the search. `get_results` shows its matching messages."""
+        """Apply the filters, then the search. Keep the matching messages for `get_results`."""
+        # Without a query, Django only applies the filters.
         query, self.query = json_text.clean_text(self.query), ""
         threads = super().get_queryset(request, exclude_parameters)
         self.query = query

@@ -27,10 +27,13 @@ def conversation_url(thread_id: str, **query: str) -> str:
 
 
 def text_url(thread_id: str, what: str, key: int | str) -> str:
-    """Return the URL of a text of this thread as plain text.
+    """Return the URL of the page that shows a text of this thread as plain text.
 
-    `key` is the sequence of a message, the key of a working memory or an observational record,
-    and `thread` for the thread's own title and metadata.
+    Args:
+        thread_id: The thread.
+        what: `message`, `memory`, `observations` or `metadata`.
+        key: The sequence of the message, the primary key of the working memory or of the
+            observational record, or `thread` for `metadata`.
     """
     return reverse("admin:mastra_memory_thread_text", args=[quote(thread_id), what, quote(key)])
 
@@ -91,15 +94,19 @@ def load_timeline(
     entries = timeline.build_entries(page.messages, viewer)
     first, last = _get_end_ids(page)
     keep = {"find": find}
-    part = "part" in asked
+    # htmx puts a partial page in place of the link that was clicked. The page shows the messages on
+    # the other side already, so it needs no link to them.
+    is_partial = "part" in asked
     return Timeline(
         entries=entries,
         earlier=_page_link(
-            thread, page.has_earlier and not (part and "after" in asked), before=first
+            thread, page.has_earlier and not (is_partial and "after" in asked), before=first
         )
         if first
         else "",
-        later=_page_link(thread, page.has_later and not (part and "before" in asked), after=last)
+        later=_page_link(
+            thread, page.has_later and not (is_partial and "before" in asked), after=last
+        )
         if last
         else "",
         newest=conversation_url(thread.pk, **keep),
@@ -174,7 +181,7 @@ def _build_jumps(
 
 
 def _next_id(ids: Sequence[str], at: str) -> str:
-    """Return the id after `at`; after the last one, and if `at` is not listed, the first."""
+    """Return the id after `at`. Return the first id if `at` is the last one or not in the list."""
     if at in ids:
         return ids[(list(ids).index(at) + 1) % len(ids)]
     return ids[0]

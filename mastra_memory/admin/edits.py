@@ -179,10 +179,10 @@ def _restore_deleted_messages(thread: Thread, messages: Sequence[Mapping[str, An
     plain = [
         m for m in messages if normalization.strip_working_memory(m["content"]) == m["content"]
     ]
-    traced = [message for message in messages if message not in plain]
+    with_tags = [message for message in messages if message not in plain]
     memory = _get_memory(thread.pk)
     memory.save_messages([{**message, **owner} for message in plain])
-    memory.persist_messages([{**message, **owner} for message in traced])
+    memory.persist_messages([{**message, **owner} for message in with_tags])
 
 
 def _get_memory(thread_id: str) -> Memory:

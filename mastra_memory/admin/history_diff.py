@@ -57,12 +57,12 @@ def _side_as_text(value: Any, mask: Mask, names: Mapping[int, str], budget: Rend
             f"{part.get('role', '')}: {_content_as_text(part['content'], mask, budget)}"
             for part in shown
         )
-    return budget.json(value, mask)[0]
+    return budget.render_json(value, mask)[0]
 
 
 def _content_as_text(content: Any, mask: Mask, budget: RenderBudget) -> str:
     text = mask_beginning(message_text.get_editable_text(content), mask, MAX_SIDE_CHARACTERS)
-    return text or budget.json(content, mask)[0]
+    return text or budget.render_json(content, mask)[0]
 
 
 def _review_field_as_text(name: str, value: Any, names: Mapping[int, str]) -> str:

@@ -54,7 +54,7 @@ def handle_edit(request: HttpRequest, thread: Thread, what: str) -> str | dict[s
     page["text"] = text = request.POST.get("text", "").replace("\r\n", "\n")
     if "preview" in request.POST:
         return page | {
-            "preview": RenderBudget().prose(text, keep_text),
+            "preview": RenderBudget().render_prose(text, keep_text),
             "was": request.POST.get("was"),
         }
     try:

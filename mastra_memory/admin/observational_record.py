@@ -38,7 +38,7 @@ def _budget(request: Any) -> RenderBudget:
 
 
 def _render_prose(request: HttpRequest, text: str, record_id: Any) -> SafeString:
-    prose = _budget(request).prose(text, access.get_mask(request.user))
+    prose = _budget(request).render_prose(text, access.get_mask(request.user))
     href = reverse("admin:mastra_memory_observationalrecord_text", args=[quote(record_id)])
     context = {"prose": prose, "text_href": href}
     return mark_safe(render_to_string("admin/mastra_memory/prose.html", context))  # escaped there

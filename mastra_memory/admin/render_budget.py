@@ -71,14 +71,14 @@ class RenderBudget:
         self.blocks -= 1
         return True
 
-    def prose(self, text: str, mask: Mask) -> Prose:
+    def render_prose(self, text: str, mask: Mask) -> Prose:
         """Show a text as Markdown if the budget allows it, else the beginning of it as it is."""
         if not self.take_block():
             return Prose(size=len(text), is_cut=bool(text))
         html = self._markdown(text, mask)
         if html is not None:
             return Prose(html=html, size=len(text))
-        beginning, is_cut = self.text(text, mask, BEGINNING_CHARACTERS)
+        beginning, is_cut = self.render_text(text, mask, BEGINNING_CHARACTERS)
         return Prose(text=beginning, size=len(text), is_cut=is_cut)
 
     def _markdown(self, text: str, mask: Mask) -> SafeString | None:
@@ -94,7 +94,7 @@ class RenderBudget:
         self.characters -= len(html)
         return html
 
-    def text(self, text: str, mask: Mask, limit: int) -> tuple[str, bool]:
+    def render_text(self, text: str, mask: Mask, limit: int) -> tuple[str, bool]:
         """Return the masked beginning of a text, and whether anything is missing."""
         limit = max(0, min(limit, self.characters))
         with self.measure():
@@ -102,7 +102,7 @@ class RenderBudget:
         self.characters -= len(shown)
         return shown, len(text) > limit
 
-    def json(self, value: Any, mask: Mask) -> tuple[str, bool]:
+    def render_json(self, value: Any, mask: Mask) -> tuple[str, bool]:
         """Return the beginning of a JSON value, indented and masked, and whether it is cut.
 
         A string is returned as it is, without quotes.
@@ -110,7 +110,7 @@ class RenderBudget:
         if value is None:
             return "", False
         if isinstance(value, str):
-            return self.text(value, mask, MAX_JSON_CHARACTERS)
+            return self.render_text(value, mask, MAX_JSON_CHARACTERS)
         limit = max(0, min(MAX_JSON_CHARACTERS, self.characters))
         with self.measure():
             pruned = _JsonPruner(limit, mask)

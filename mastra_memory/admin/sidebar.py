@@ -47,7 +47,7 @@ def build_panels(
     """Return the template context of the panels."""
     user, mask = request.user, access.get_mask(request.user)
     visible = access.visible_threads(request)
-    metadata, metadata_cut = budget.json(thread.metadata, mask)
+    metadata, metadata_cut = budget.render_json(thread.metadata, mask)
     return {
         **_review_panel(request, thread, visible),
         "thread_notes": [note for note in all_notes if not note.message_id],
@@ -119,28 +119,30 @@ def _observation_panels(
     mask = access.get_mask(request.user)
     own = ObservationalRecord.objects.about_thread(thread.pk)
     shared = ObservationalRecord.objects.about_resource(thread.resource_id)
-    heads = [records.newest_first().first() for records in (own, shared)]
+    newest = [records.newest_first().first() for records in (own, shared)]
     return [
         {
-            **_observation_panel(head, mask, budget),
-            "text_href": text_url(thread.pk, "observations", head.pk),
+            **_observation_panel(record, mask, budget),
+            "text_href": text_url(thread.pk, "observations", record.pk),
         }
-        for head in heads
-        if head is not None
+        for record in newest
+        if record is not None
     ]
 
 
 def _observation_panel(
-    head: ObservationalRecord, mask: Any, budget: RenderBudget
+    record: ObservationalRecord, mask: Any, budget: RenderBudget
 ) -> dict[str, Any]:
     """Return the text without group tags, and links to the first message of each group."""
-    text = head.active_observations
+    text = record.active_observations
     beginning = text[:MAX_OBSERVATION_CHARACTERS]
     first = [found[1] for found in _OBSERVATION_GROUP.finditer(beginning) if found[1]][:MAX_SOURCES]
-    sources = [conversation_url(head.thread_id, at=pk) for pk in first] if head.thread_id else []
+    sources = (
+        [conversation_url(record.thread_id, at=pk) for pk in first] if record.thread_id else []
+    )
     is_cut = len(beginning) < len(text)
-    prose = budget.prose(_OBSERVATION_GROUP.sub("", beginning), mask)
-    return {"record": head, "prose": prose, "is_cut": is_cut or prose.is_cut, "sources": sources}
+    prose = budget.render_prose(_OBSERVATION_GROUP.sub("", beginning), mask)
+    return {"record": record, "prose": prose, "is_cut": is_cut or prose.is_cut, "sources": sources}
 
 
 def _draw_clone_tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tree | None:

@@ -109,7 +109,6 @@ class ThreadPages(MemoryAdmin):
             "can_edit": access.has_permission(request.user, "edit_transcript"),
             "can_export": access.has_permission(request.user, "export_thread"),
             "can_delete": self.has_delete_permission(request),
-            "sees_all": access.has_permission(request.user, "view_personal_data"),
         }
         whole = {
             **self.admin_site.each_context(request),

@@ -153,7 +153,7 @@ def _build_blocks(found: Sequence[part_types.Part], viewer: ViewerOptions) -> li
 def _build_prose_block(
     piece: part_types.TextPart | part_types.ReasoningPart, viewer: ViewerOptions
 ) -> ContentBlock:
-    shown = viewer.budget.prose(piece.text, viewer.mask)
+    shown = viewer.budget.render_prose(piece.text, viewer.mask)
     kind = "text" if isinstance(piece, part_types.TextPart) else "reasoning"
     folded = bool(shown.html) and shown.size > MAX_UNFOLDED_CHARACTERS
     return ContentBlock(kind=kind, prose=shown, folded=folded, size=shown.size, is_cut=shown.is_cut)
@@ -171,24 +171,24 @@ def _build_block(piece: part_types.Part, viewer: ViewerOptions) -> ContentBlock:
             return _build_file_block(piece, viewer)
         case part_types.SourcePart(title, address):
             safe = address if _is_link(address, viewer.mask) else ""
-            label, _cut = viewer.budget.text(title, viewer.mask, NAME_CHARACTERS)
+            label, _cut = viewer.budget.render_text(title, viewer.mask, NAME_CHARACTERS)
             return ContentBlock(kind="source", text=label or _("source"), address=safe)
         case part_types.UnknownPart(kind, value):
-            text, is_cut = viewer.budget.json(value, viewer.mask)
-            name, _cut = viewer.budget.text(kind, viewer.mask, NAME_CHARACTERS)
+            text, is_cut = viewer.budget.render_json(value, viewer.mask)
+            name, _cut = viewer.budget.render_text(kind, viewer.mask, NAME_CHARACTERS)
             return ContentBlock(kind="json", name=name, text=text, is_cut=is_cut)
 
 
 def _build_tool_block(call: part_types.ToolCall, viewer: ViewerOptions) -> ContentBlock:
     budget, mask = viewer.budget, viewer.mask
-    args, args_cut = budget.json(call.args, mask)
-    result, result_cut = budget.json(
+    args, args_cut = budget.render_json(call.args, mask)
+    result, result_cut = budget.render_json(
         call.result if call.state == part_types.STATE_RESULT else None, mask
     )
-    error, error_cut = budget.text(call.error, mask, ERROR_CHARACTERS)
+    error, error_cut = budget.render_text(call.error, mask, ERROR_CHARACTERS)
     return ContentBlock(
         kind="tool",
-        name=budget.text(call.name, mask, NAME_CHARACTERS)[0],
+        name=budget.render_text(call.name, mask, NAME_CHARACTERS)[0],
         state=escape_bidi_overrides(call.state[:STATE_CHARACTERS]),
         args=args,
         result=result,
@@ -205,9 +205,9 @@ def _build_file_block(piece: part_types.FilePart, viewer: ViewerOptions) -> Cont
     """
     own = piece.address.startswith(tuple(viewer.shown_paths)) if piece.address else False
     is_link = own or _is_link(piece.address, viewer.mask)
-    held_image = not piece.address and piece.mime_type.lower() in IMAGE_TYPES
-    name, _cut = viewer.budget.text(piece.name, viewer.mask, NAME_CHARACTERS)
-    address, _cut = viewer.budget.text("" if is_link else piece.address, viewer.mask, 300)
+    is_stored_image = not piece.address and piece.mime_type.lower() in IMAGE_TYPES
+    name, _cut = viewer.budget.render_text(piece.name, viewer.mask, NAME_CHARACTERS)
+    address, _cut = viewer.budget.render_text("" if is_link else piece.address, viewer.mask, 300)
     return ContentBlock(
         kind="file",
         index=piece.index,
@@ -216,7 +216,7 @@ def _build_file_block(piece: part_types.FilePart, viewer: ViewerOptions) -> Cont
         address=piece.address if is_link else "",
         text=address,
         size=piece.size,
-        is_image=held_image or (own and piece.mime_type.startswith("image/")),
+        is_image=is_stored_image or (own and piece.mime_type.startswith("image/")),
     )
 
 

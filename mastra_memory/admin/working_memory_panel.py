@@ -98,8 +98,8 @@ def _render_content(content: str, mask: Mask, budget: RenderBudget) -> tuple[Pro
     """Return the text as Markdown, or as indented JSON if an agent with a schema wrote it."""
     value = parse_document(content)
     if value is None:
-        return budget.prose(content, lambda text: mask_document(text, mask)), ""
-    text, is_cut = budget.json(value, mask)
+        return budget.render_prose(content, lambda text: mask_document(text, mask)), ""
+    text, is_cut = budget.render_json(value, mask)
     return Prose(size=len(content), is_cut=is_cut), text
 
 

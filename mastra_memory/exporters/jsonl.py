@@ -2,7 +2,7 @@
 
 The first line contains the format and its version. It is followed by the working memories of
 resources, each thread with its working memory, messages and observations, and the observations of
-resources. Revisions are exported without their authors. The fields `*_until` of observations, with
+resources. Revisions are exported without their authors. The leases of observational records, with
 which a worker reserves its work, are not exported.
 """
 

@@ -24,7 +24,7 @@ ChatMessage = dict[str, Any]
 def export(
     selection: ExportSelection, write: WriteBytes, after_thread: Callable[[], None]
 ) -> ExportCounts:
-    """Write a line for each thread with messages, without signals and reasoning.
+    """Write a line for each thread with messages, without reasoning and messages of role `signal`.
 
     Each tool call is followed by its result. A call without a result is left out, unless it is in
     the last message.
@@ -78,6 +78,7 @@ def _merge_results(messages: Sequence[ExportedMessage], *, is_last: bool) -> lis
     waiting: set[str] = set()
     if is_last and tool_calls.may_contain_calls(messages[-1].content_json):
         waiting = tool_calls.get_pending_call_ids(messages[-1].content)
+    # `answered` keeps these calls, although they have no results.
     return tool_calls.merge_stored_tool_results(messages, drop_pending=True, answered=waiting)
 
 

@@ -83,7 +83,7 @@ def run_export(job_id: int) -> bool:
 
 @contextmanager
 def _try_lock(job_id: int) -> Iterator[bool]:
-    """Hold the lock of the job if no other connection does; yield whether it is held.
+    """Try to lock the job, and yield True if no other connection holds its lock.
 
     An advisory lock distinguishes running from interrupted jobs without a timeout.
     """

@@ -88,7 +88,7 @@ def list_queue(user: Any, threads: QuerySet[Thread]) -> list[str]:
 
 
 def find_next(queue: Sequence[str], current: str | None) -> str | None:
-    """Return the thread after `current`, or the first one at the end of the queue.
+    """Return the thread after `current`. If `current` is the last one, return the first.
 
     Return None if the queue has no other thread.
     """

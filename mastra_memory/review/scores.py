@@ -25,7 +25,7 @@ class RubricQuestion:
     answers: Sequence[tuple[str, str]]
     """User name and answer of each reviewer."""
     average: float | None
-    """Mean share of the best answer, from 0 to 1."""
+    """Mean of the answers on a scale from 0 (worst) to 1 (best)."""
     agreement: float | None
     """1 if all answers are equal, 0 if they are as far apart as possible; None without a pair."""
 
@@ -109,7 +109,7 @@ class ScoreSummary:
     name: str
     scores: int
     average: float
-    """Mean share of the best answer, from 0 to 1."""
+    """Mean of the answers on a scale from 0 (worst) to 1 (best)."""
     agreement: float | None
     """Over the threads that at least two reviewers scored; None if there are none."""
 

@@ -261,11 +261,11 @@ def test_render__stops_when_its_time_is_up() -> None:
 
 def test_budget__is_spent_by_what_is_shown() -> None:
     budget = RenderBudget(characters=5_000, blocks=3)
-    assert budget.prose("*a*", keep_text).html == "<p><em>a</em></p>\n"
-    long = budget.prose("b" * 9_000, keep_text)
+    assert budget.render_prose("*a*", keep_text).html == "<p><em>a</em></p>\n"
+    long = budget.render_prose("b" * 9_000, keep_text)
     assert (len(long.text), long.is_cut) == (4_000, True)
-    text, is_cut = budget.json({"a": "c" * 9_000}, keep_text)
+    text, is_cut = budget.render_json({"a": "c" * 9_000}, keep_text)
     assert len(text) < 1_000 and is_cut
     assert budget.is_spent
-    nothing = budget.prose("d", keep_text)
+    nothing = budget.render_prose("d", keep_text)
     assert (nothing.html, nothing.text, nothing.is_cut) == ("", "", True)
