@@ -219,6 +219,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="observationalrecord",
+            name="imported_sequence",
+            field=models.BigIntegerField(db_default=0, default=0, editable=False),
+        ),
+        migrations.AddField(
+            model_name="observationalrecord",
             name="lease_expires_at",
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),

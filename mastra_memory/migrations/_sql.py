@@ -167,6 +167,9 @@ FROM (SELECT id, lead(id) OVER (
     FROM mastra_memory_observationalrecord) n
 WHERE n.id = r.id AND n.next_id IS NOT NULL;
 SET CONSTRAINTS ALL IMMEDIATE;
+UPDATE mastra_memory_observationalrecord
+SET imported_sequence = (SELECT last_value FROM mastra_memory_message_sequence);
+SET CONSTRAINTS ALL IMMEDIATE;
 UPDATE mastra_memory_observationchunk c SET thread_id = r.thread_id
 FROM mastra_memory_observationalrecord r WHERE r.id = c.record_id AND r.thread_id IS NOT NULL;
 UPDATE mastra_memory_observationchunk c SET cycle_id = c.id
@@ -194,7 +197,17 @@ SET CONSTRAINTS ALL IMMEDIATE;
 # A message that moves to another thread or resource was not observed there, so it becomes pending.
 # If it has no row, insert one if a record exists there. Otherwise a message that is older than the
 # record's cursor would never be observed. If a message changes, its tokens are counted again.
+#
+# Clients write metadata, so a time in it may be any text.
 CREATE_TRACKING_TRIGGERS = """
+CREATE FUNCTION mastra_memory_parse_time(words text) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE STRICT AS $$
+BEGIN
+    RETURN words::timestamptz;
+EXCEPTION WHEN data_exception THEN
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION mastra_memory_tracking_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mastra_memory_messageobservation SET
@@ -237,4 +250,5 @@ DROP TRIGGER mastra_memory_tracking_recount ON mastra_memory_message;
 DROP FUNCTION mastra_memory_tracking_recount();
 DROP TRIGGER mastra_memory_tracking_moved ON mastra_memory_message;
 DROP FUNCTION mastra_memory_tracking_moved();
+DROP FUNCTION mastra_memory_parse_time(text);
 """

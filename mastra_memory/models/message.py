@@ -24,6 +24,13 @@ class NextSequence(models.Func):
     output_field = models.BigIntegerField()
 
 
+class LastSequence(models.Func):
+    """The newest value of the sequence behind `Message.sequence`."""
+
+    template = "(SELECT last_value FROM mastra_memory_message_sequence)"
+    output_field = models.BigIntegerField()
+
+
 class Message(models.Model):
     """A message of a thread.
 

@@ -114,6 +114,11 @@ class ObservationalRecord(models.Model):
 
     Our own observations are recorded in `MessageObservation`.
     """
+    imported_sequence = models.BigIntegerField(default=0, db_default=0, editable=False)
+    """The newest `Message.sequence` when the record was imported or cloned.
+
+    Earlier messages up to the cursor are observed although they have no `MessageObservation`.
+    """
     observed_timezone = models.TextField(blank=True, default="")
     last_buffered_at_tokens = models.BigIntegerField(default=0)
     last_buffered_at_time = InstantField(null=True, blank=True)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from mastra_memory.db import leases, sql
+from mastra_memory.exceptions import ClaimLost
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import queries
 from mastra_memory.observational.keys import RecordKey
@@ -63,6 +64,12 @@ def release(claim: Claim) -> bool:
     """Release the lease. Return False if the claim was lost before."""
     condition, params = claim.key.record_condition("r")
     return bool(sql.execute(queries.release(claim.lease, condition), [*params, claim.token]))
+
+
+def check_claim(claim: Claim, record: ObservationalRecord) -> None:
+    """Raise `ClaimLost` if the lease of a locked live record has another token."""
+    if getattr(record, f"{claim.lease}_token") != claim.token:
+        raise ClaimLost
 
 
 def request_work(key: RecordKey, agent_id: str | None) -> str | None:

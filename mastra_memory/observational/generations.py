@@ -1,21 +1,29 @@
-"""Read, configure and clone observational records. The newest generation is called the head."""
+"""Read, create, configure and supersede observational records.
 
-import re
+The generation that no other one supersedes is live. It is also called the head.
+"""
+
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
-from mastra_memory.db import routing, times
-from mastra_memory.exceptions import InvalidInput
+from mastra_memory.content import tokens
+from mastra_memory.db import locking, routing, sql, times
+from mastra_memory.exceptions import ClaimLost, InvalidInput, LogChanged, ThreadNotFound
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.models.fields import new_id
 from mastra_memory.models.observational_record import ObservationalRecordQuerySet
+from mastra_memory.observational import claims, log, queries, thread_metadata
+from mastra_memory.observational.claims import Claim
+from mastra_memory.observational.keys import RecordKey
+from mastra_memory.observational.thread_metadata import LockedThread
 from mastra_memory.options import merge_options
 
-_RANGE = re.compile(r'range="([^":]+):([^":]+)"')
+MAX_COMMIT_ATTEMPTS = 3
+"""How often a result is composed again because the observations have changed meanwhile."""
 
 
 def list_records(
@@ -36,9 +44,69 @@ def _prefetch_chunks(records: ObservationalRecordQuerySet) -> ObservationalRecor
 def find_head(
     scope: str, *, thread_id: str | None, resource_id: str | None
 ) -> ObservationalRecord | None:
-    """Return the newest generation, or None if nothing was observed yet."""
+    """Return the live generation with its buffered chunks, or None if there is no record."""
     records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
-    return records.order_by("-generation_count").first()
+    return records.filter(superseded_by=None).first()
+
+
+def find_live(key: RecordKey) -> ObservationalRecord | None:
+    """Return the live generation with its buffered chunks, or None if there is no record."""
+    return find_head(key.scope, thread_id=key.thread_id, resource_id=key.resource_id)
+
+
+def get_live(key: RecordKey) -> ObservationalRecord:
+    """Return the live generation. Raise `ClaimLost` if it does not exist any more."""
+    live = find_live(key)
+    if live is None:
+        raise ClaimLost("The observational record was deleted.")
+    return live
+
+
+def lock_live(key: RecordKey, claim: Claim | None = None) -> ObservationalRecord:
+    """Return the live generation, locked until the end of the transaction.
+
+    Raises:
+        ClaimLost: The record does not exist any more, or the claim is not valid any more.
+    """
+    records = list_records(key.scope, thread_id=key.thread_id, resource_id=key.resource_id)
+    locked = records.filter(superseded_by=None).select_for_update(no_key=True).first()
+    if locked is None:
+        raise ClaimLost("The observational record was deleted.")
+    if claim is not None:
+        claims.check_claim(claim, locked)
+    return locked
+
+
+def get_or_create_head(
+    key: RecordKey, *, agent_id: str | None = None, timezone: str = "UTC"
+) -> ObservationalRecord:
+    """Return the live generation, and create the first one if there is none.
+
+    However many callers do so at the same time, one record is created.
+
+    Raises:
+        ThreadNotFound: The thread does not exist.
+    """
+    if (head := find_live(key)) is not None:
+        return head
+    with routing.atomic():
+        owner = key.resource_id
+        if key.thread_id is not None:
+            owner = locking.lock_threads([key.thread_id], "KEY SHARE").get(key.thread_id, "")
+            if not owner:
+                raise ThreadNotFound
+        first = ObservationalRecord(
+            scope=key.scope,
+            thread_id=key.thread_id,
+            resource_id=owner,
+            agent_id=agent_id,
+            observed_timezone=timezone,
+        )
+        ObservationalRecord.objects.bulk_create([first], ignore_conflicts=True)
+    head = find_live(key)
+    if head is None:
+        raise ThreadNotFound
+    return head
 
 
 def list_history(
@@ -77,9 +145,12 @@ def override_config(
     scope: str, config: Mapping[str, Any], *, thread_id: str | None, resource_id: str | None
 ) -> ObservationalRecord:
     """Merge `config` into the head's overrides. Raise `InvalidInput` if there is no head."""
+    key = RecordKey.build(scope, thread_id=thread_id, resource_id=resource_id)
     with routing.atomic():
-        records = list_records(scope, thread_id=thread_id, resource_id=resource_id)
-        head = records.order_by("-generation_count").select_for_update().first()
+        try:
+            head = lock_live(key) if key is not None else None
+        except ClaimLost:
+            head = None
         if head is None:
             raise InvalidInput("There is no observational memory record to configure")
         overrides = merge_options(head.config.get("_overrides") or {}, config)
@@ -89,77 +160,147 @@ def override_config(
     return head
 
 
-def clone_head(
-    *,
-    source_id: str,
-    source_resource_id: str,
-    clone_id: str,
-    clone_resource_id: str,
-    message_id_map: Mapping[str, str],
-) -> ObservationalRecord | None:
-    """Copy the head of the source thread for the clone, and return the copy, or None.
+def clear(key: RecordKey) -> int:
+    """Delete all generations with their chunks and events, and return how many there were.
 
-    The thread's own record takes precedence over its resource's. A resource's record is shared by
-    all threads of the resource, so it is copied only to another resource, and only if that one has
-    no record yet.
+    The messages become unobserved, and what the Observer wrote into the metadata of their threads
+    is removed.
     """
-    head = _find_head_to_clone(source_id, source_resource_id)
-    moved = clone_resource_id != source_resource_id
-    if head is None or (head.scope == Scope.RESOURCE and not moved):
-        return None
-    if head.scope == Scope.RESOURCE and find_head(
-        Scope.RESOURCE, thread_id=None, resource_id=clone_resource_id
-    ):
-        return None
-    chunks = list(head.chunks.all())
-    _reset_as_copy(head, clone_id, clone_resource_id)
-    if head.observed_message_ids is not None:
-        head.observed_message_ids = _map_ids(head.observed_message_ids, message_id_map)
-    for name in ("active_observations", "buffered_reflection"):
-        text = getattr(head, name)
-        setattr(head, name, _rewrite_references(text, source_id, clone_id, moved, message_id_map))
-    head.save(force_insert=True)
-    for chunk in chunks:
-        chunk.id, chunk.record = f"ombuf-{new_id()}", head
-        chunk.message_ids = _map_ids(chunk.message_ids, message_id_map)
-        chunk.observations = _rewrite_references(
-            chunk.observations, source_id, clone_id, moved, message_id_map
-        )
-    ObservationChunk.objects.bulk_create(chunks)
-    return head
+    condition, params = key.record_condition("r")
+    subject = "id" if key.scope == Scope.THREAD else "resource_id"
+    with routing.atomic():
+        rows = sql.fetch_all(queries.select_observed_threads(subject), [key.subject_id])
+        locking.lock_threads(thread_id for (thread_id,) in rows)
+        sql.execute(queries.remove_observer_metadata(subject), [key.subject_id])
+        return sql.execute(queries.delete_records(condition), params)
 
 
-def _find_head_to_clone(thread_id: str, resource_id: str) -> ObservationalRecord | None:
-    """Return the thread's head, otherwise the resource's, in one query."""
-    about_thread = ObservationalRecord.objects.about_thread(thread_id)
-    about_resource = ObservationalRecord.objects.about_resource(resource_id)
-    both = (about_thread | about_resource).order_by("-scope", "-generation_count")
-    return _prefetch_chunks(both).first()
+def open_generation(
+    claim: Claim | None,
+    head: ObservationalRecord,
+    new_log: str,
+    *,
+    origin: str,
+    read_log: str,
+    user_name: str = "",
+    pinned: Sequence[str] | None = None,
+    unproductive_tokens: int | None = None,
+    thread_id: str | None = None,
+    update_thread: Callable[[LockedThread], None] | None = None,
+) -> ObservationalRecord:
+    """Supersede the live generation by one with another log, and return that.
+
+    Buffered chunks, leases, the request for work and the cursor move to the new generation, so
+    that an observation in flight can still be committed.
+
+    Args:
+        claim: The claim on reflecting; None for a person.
+        head: The record that was read.
+        new_log: What replaces `read_log`.
+        origin: The reason, an `ObservationalRecord.Origin`.
+        read_log: The log, or the beginning of the log, that was read. What was appended since is
+            kept.
+        user_name: The person who made the change.
+        pinned: The pinned observations; None keeps them.
+        unproductive_tokens: The tokens of the new log if the reflection did not shorten it enough.
+        thread_id: A thread to change in the same transaction.
+        update_thread: Changes the metadata of the thread, if it exists.
+
+    Raises:
+        LogChanged: The log does not start with `read_log` any more.
+        ClaimLost: Another worker has taken over, or the record was deleted.
+    """
+    key = RecordKey.of_record(head)
+    for _ in range(MAX_COMMIT_ATTEMPTS):
+        live = get_live(key)
+        composed = log.replace_prefix(live.active_observations, read_log, new_log)
+        if composed is None:
+            raise LogChanged
+        # Counted before the lock, because counting a long log takes longer than the transaction.
+        token_count = tokens.get_token_counter().text(composed)
+        with routing.atomic():
+            thread = thread_metadata.lock_thread(thread_id)
+            locked = lock_live(key, claim)
+            if is_unchanged(live, locked):
+                if thread is not None and update_thread is not None:
+                    update_thread(thread)
+                return supersede(
+                    locked,
+                    composed,
+                    token_count,
+                    origin=origin,
+                    user_name=user_name,
+                    pinned=locked.pinned if pinned is None else list(pinned),
+                    unproductive_tokens=unproductive_tokens,
+                )
+    raise LogChanged
 
 
-def _reset_as_copy(record: ObservationalRecord, clone_id: str, resource_id: str) -> None:
-    record.id, record.resource_id = new_id(), resource_id
-    record.thread_id = clone_id if record.scope == Scope.THREAD else None
-    record.created_at = record.updated_at = times.now()
-    record.superseded_by = None
+def is_unchanged(read: ObservationalRecord, locked: ObservationalRecord) -> bool:
+    """Return whether the live generation and its log are still those that were read."""
+    return read.id == locked.id and read.active_observations == locked.active_observations
+
+
+def supersede(
+    live: ObservationalRecord,
+    new_log: str,
+    token_count: int,
+    *,
+    origin: str,
+    user_name: str = "",
+    pinned: list[str],
+    unproductive_tokens: int | None = None,
+) -> ObservationalRecord:
+    """Insert the next generation of a locked record, and return it."""
+    names = [field.attname for field in ObservationalRecord._meta.concrete_fields]
+    following = ObservationalRecord(**{name: getattr(live, name) for name in names})
+    following.id = new_id()
+    following.generation_count += 1
+    following.origin_type = origin
+    following.created_by_name = user_name
+    following.active_observations = new_log
+    following.observation_token_count = token_count
+    following.pinned = pinned
+    following.unproductive_reflection_tokens = unproductive_tokens
+    following.created_at = following.updated_at = times.now()
+    clear_buffered_reflection(following)
+    # The old generation first: at no time may two be live.
+    clear_work(live)
+    clear_buffered_reflection(live)
+    live.superseded_by = following
+    live.save(update_fields=["superseded_by_id", *WORK_FIELDS, *BUFFERED_REFLECTION_FIELDS])
+    following.save(force_insert=True)
+    sql.execute(queries.MOVE_BUFFERED_CHUNKS, [following.id, live.id])
+    return following
+
+
+WORK_FIELDS = (
+    "due_at",
+    "lease_token",
+    "lease_operation",
+    "lease_expires_at",
+    "reflection_token",
+    "reflection_operation",
+    "reflection_expires_at",
+)
+BUFFERED_REFLECTION_FIELDS = (
+    "buffered_reflection",
+    "buffered_reflection_tokens",
+    "buffered_reflection_input_tokens",
+    "reflected_observation_line_count",
+)
+
+
+def clear_work(record: ObservationalRecord) -> None:
+    """Remove the leases and the request for work. The record is not saved."""
+    record.due_at = None
     record.lease_token = record.lease_expires_at = None
     record.reflection_token = record.reflection_expires_at = None
     record.lease_operation = record.reflection_operation = ""
 
 
-def _map_ids(ids: list[str], message_id_map: Mapping[str, str]) -> list[str]:
-    return [message_id_map[old_id] for old_id in ids if old_id in message_id_map]
-
-
-def _rewrite_references(
-    text: str, source_id: str, clone_id: str, moved: bool, message_id_map: Mapping[str, str]
-) -> str:
-    """Replace message ids in the ranges of the text, and the thread's id if it was moved."""
-
-    def mapped_range(match: re.Match[str]) -> str:
-        first, last = message_id_map.get(match[1]), message_id_map.get(match[2])
-        return f'range="{first}:{last}"' if first and last else match[0]
-
-    if moved:
-        text = text.replace(f'<thread id="{source_id}">', f'<thread id="{clone_id}">')
-    return _RANGE.sub(mapped_range, text)
+def clear_buffered_reflection(record: ObservationalRecord) -> None:
+    """Remove the reflection that was prepared in advance. The record is not saved."""
+    record.buffered_reflection = ""
+    record.buffered_reflection_tokens = record.buffered_reflection_input_tokens = None
+    record.reflected_observation_line_count = None

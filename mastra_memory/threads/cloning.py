@@ -12,7 +12,8 @@ from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import Conflict, ThreadNotFound
 from mastra_memory.models import Thread
 from mastra_memory.models.fields import new_id
-from mastra_memory.observational import generations
+from mastra_memory.observational import cloning as observation_cloning
+from mastra_memory.observational.cloning import ClonedThread
 from mastra_memory.options import WorkingMemoryOptions
 from mastra_memory.threads import queries
 from mastra_memory.types import CloneResult, MessageSelection, StoredMessage, StoredThread
@@ -68,12 +69,14 @@ def clone_thread(
                 messages.append(convert(message) if convert else message)
         stored = _write_metadata(source, clone_id, metadata, id_map)
         _copy_working_memory(source, clone_id, owner, memory_options)
-        generations.clone_head(
-            source_id=source.id,
-            source_resource_id=source.resource_id,
-            clone_id=clone_id,
-            clone_resource_id=owner,
-            message_id_map=id_map,
+        observation_cloning.clone_head(
+            ClonedThread(
+                source_id=source.id,
+                source_resource_id=source.resource_id,
+                clone_id=clone_id,
+                clone_resource_id=owner,
+                message_id_map=id_map,
+            )
         )
     if memory_options and memory_options.enabled and memory_options.scope == "thread":
         stored = threads.get_thread(clone_id)

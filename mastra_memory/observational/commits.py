@@ -1,0 +1,376 @@
+"""Store the results of the Observer and the Reflector, in short transactions.
+
+A model call takes seconds, so nothing is locked during it. Each function here looks again: it locks
+the thread and then the live record, and checks that the claim is still valid. The new log is
+composed and counted before that, and again if the log has changed meanwhile.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mastra_memory.content import tokens
+from mastra_memory.db import json_text, routing, sql, times
+from mastra_memory.exceptions import ClaimLost, LogChanged
+from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
+from mastra_memory.models.fields import new_id
+from mastra_memory.observational import generations, log, queries, thread_metadata, tracking
+from mastra_memory.observational.claims import Claim
+from mastra_memory.observational.groups import format_range
+from mastra_memory.observational.keys import RecordKey
+from mastra_memory.observational.thread_metadata import Hints, LockedThread, MergeExtracted
+from mastra_memory.types import StoredMessage
+
+CURSOR_STEP = timedelta(milliseconds=1)
+"""A chunk stores the time of its newest message plus this, as in Mastra."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A stored result of the Observer."""
+
+    record: ObservationalRecord
+    chunk: ObservationChunk
+    title_change: tuple[str, str] | None = None
+    """The old and the new title of the thread, if the title was changed."""
+    dropped_chunk_ids: tuple[str, ...] = ()
+    """Buffered chunks that were dropped, because some of their messages were observed at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation:
+    """Buffered chunks that became part of the observations."""
+
+    record: ObservationalRecord
+    chunks: Sequence[ObservationChunk]
+    message_ids: Sequence[str]
+    tokens: int
+    """The tokens of the messages."""
+
+
+def commit_observation(
+    claim: Claim,
+    text: str,
+    messages: Sequence[StoredMessage],
+    *,
+    hints: Hints | None = None,
+    cycle_id: str = "",
+    group_id: str = "",
+    title: str = "",
+    merge_extracted: MergeExtracted | None = None,
+) -> Commit:
+    """Append observations to the log, and mark their messages as observed.
+
+    Args:
+        claim: The claim on observing.
+        text: The observations. Nothing is appended if they are blank, but the messages are
+            observed.
+        messages: The messages of one thread that the Observer has read, unchanged, as
+            `tracking.list_unobserved` returned them. One that was edited since stays pending.
+        hints: The hints for the thread's metadata. Those that are missing are removed.
+        cycle_id: Identifies the call of the Observer.
+        group_id: The id of the observation group in the text.
+        title: A title to set.
+        merge_extracted: Adds extracted values to the thread's metadata.
+
+    Raises:
+        ClaimLost: Another worker has taken over, the record was deleted, or no message is left.
+        LogChanged: The log was changed again and again.
+    """
+    text = json_text.clean_text(text)
+    hints = hints or Hints()
+    source = _SourceMessages.read(messages)
+    moment = messages[-1].created_at
+    for _ in range(generations.MAX_COMMIT_ATTEMPTS):
+        live = generations.get_live(claim.key)
+        composed = log.append_observations(live.active_observations, text, moment)
+        token_count = _count_changed(live, composed)
+        with routing.atomic():
+            thread = thread_metadata.lock_thread(source.thread_id)
+            locked = generations.lock_live(claim.key, claim)
+            if not generations.is_unchanged(live, locked):
+                continue
+            dropped = _drop_overlapping_chunks(locked, source)
+            chunk = _insert_chunk(
+                locked, text, source, hints, cycle_id, group_id, activated_at=times.now()
+            )
+            _append(locked, composed, token_count, _get_newest(chunk), claim.key)
+            locked.total_tokens_observed += chunk.message_tokens
+            locked.save()
+            change = None
+            if thread is not None:
+                metadata = thread_metadata.set_hints(thread.metadata, hints, remove_missing=True)
+                metadata = merge_extracted(metadata) if merge_extracted else metadata
+                _save_cursor(thread, metadata, locked, chunk)
+                change = thread_metadata.apply_title(thread, title)
+        return Commit(
+            record=locked, chunk=chunk, title_change=change, dropped_chunk_ids=tuple(dropped)
+        )
+    raise LogChanged
+
+
+def commit_chunk(
+    claim: Claim,
+    text: str,
+    messages: Sequence[StoredMessage],
+    *,
+    hints: Hints | None = None,
+    cycle_id: str = "",
+    group_id: str = "",
+    title: str = "",
+    merge_extracted: MergeExtracted | None = None,
+    pending_tokens: int = 0,
+) -> Commit:
+    """Store observations as a buffered chunk of the live record.
+
+    Args:
+        claim: The claim on buffering.
+        text: The observations.
+        messages: The messages of one thread that the Observer has read, unchanged.
+        hints: The hints, which stay in the chunk until it is activated.
+        cycle_id: Identifies the call of the Observer.
+        group_id: The id of the observation group in the text.
+        title: A title to set.
+        merge_extracted: Adds extracted values to the thread's metadata.
+        pending_tokens: The number of unobserved tokens, for `lastBufferedAtTokens`.
+
+    Raises:
+        ClaimLost: Another worker has taken over, the record was deleted, or no message is left.
+    """
+    text = json_text.clean_text(text)
+    source = _SourceMessages.read(messages)
+    with routing.atomic():
+        thread = thread_metadata.lock_thread(source.thread_id)
+        locked = generations.lock_live(claim.key, claim)
+        chunk = _insert_chunk(locked, text, source, hints or Hints(), cycle_id, group_id)
+        locked.last_buffered_at_tokens = pending_tokens
+        locked.last_buffered_at_time = max(
+            filter(None, (locked.last_buffered_at_time, chunk.last_observed_at))
+        )
+        locked.updated_at = times.now()
+        locked.save(
+            update_fields=["last_buffered_at_tokens", "last_buffered_at_time", "updated_at"]
+        )
+        change = None
+        if thread is not None:
+            if merge_extracted is not None:
+                thread_metadata.save_metadata(thread, merge_extracted(dict(thread.metadata)))
+            change = thread_metadata.apply_title(thread, title)
+    return Commit(record=locked, chunk=chunk, title_change=change)
+
+
+def activate_chunks(key: RecordKey, count: int, *, claim: Claim | None = None) -> Activation | None:
+    """Append the first `count` buffered chunks to the log, and mark their messages as observed.
+
+    Args:
+        key: The thread or resource.
+        count: How many chunks; those that are stored now, even if others were activated meanwhile.
+        claim: The claim on observing, if the caller has one.
+
+    Returns:
+        What was activated, or None if there are no chunks.
+
+    Raises:
+        ClaimLost: Another worker has taken over, or the record was deleted.
+        LogChanged: The log was changed again and again.
+    """
+    for _ in range(generations.MAX_COMMIT_ATTEMPTS):
+        live = generations.get_live(key)
+        chunks = live.buffered_chunks[:count]
+        if not chunks:
+            return None
+        newest = max(_get_newest(chunk) for chunk in chunks)
+        texts = [chunk.observations.strip() for chunk in chunks]
+        text = "\n\n".join(filter(None, texts))
+        composed = log.append_observations(live.active_observations, text, newest)
+        token_count = _count_changed(live, composed)
+        with routing.atomic():
+            thread = thread_metadata.lock_thread(_get_thread_id(live, chunks[-1]))
+            locked = generations.lock_live(key, claim)
+            stored = [chunk.id for chunk in locked.buffered_chunks[:count]]
+            if not generations.is_unchanged(live, locked) or stored != [c.id for c in chunks]:
+                continue
+            return _activate(locked, chunks, composed, token_count, newest, thread)
+    raise LogChanged
+
+
+def _activate(
+    record: ObservationalRecord,
+    chunks: Sequence[ObservationChunk],
+    composed: str,
+    token_count: int,
+    newest: datetime,
+    thread: LockedThread | None,
+) -> Activation:
+    counts = tracking.count_pending(RecordKey.of_record(record)).chunk_tokens[: len(chunks)]
+    ids = [chunk.id for chunk in chunks]
+    ObservationChunk.objects.filter(id__in=ids).update(activated_at=times.now())
+    _append(record, composed, token_count, newest, RecordKey.of_record(record))
+    record.total_tokens_observed += sum(counts)
+    record.last_buffered_at_tokens = 0
+    record.save()
+    if thread is not None:
+        metadata = dict(thread.metadata)
+        for chunk in chunks:
+            metadata = thread_metadata.set_hints(metadata, _read_hints(chunk), remove_missing=False)
+        _save_cursor(thread, metadata, record, chunks[-1])
+    rows = sql.fetch_all(queries.LIST_MESSAGES_OF_CHUNKS, [ids])
+    return Activation(
+        record=record,
+        chunks=chunks,
+        message_ids=[message_id for (message_id,) in rows],
+        tokens=sum(counts),
+    )
+
+
+def _count_changed(live: ObservationalRecord, composed: str) -> int:
+    """Return the tokens of the new log. The stored number is used if the log does not change."""
+    if composed == live.active_observations:
+        return live.observation_token_count
+    return tokens.get_token_counter().text(composed)
+
+
+def _append(
+    record: ObservationalRecord,
+    composed: str,
+    token_count: int,
+    newest: datetime,
+    key: RecordKey,
+) -> None:
+    """Set the log, the cursor and the pending tokens. The cursor never moves backwards."""
+    record.active_observations = composed
+    record.observation_token_count = token_count
+    record.last_observed_at = max(filter(None, (record.last_observed_at, newest)))
+    record.pending_message_tokens = tracking.count_pending(key).tokens
+    record.updated_at = times.now()
+
+
+def _drop_overlapping_chunks(record: ObservationalRecord, source: "_SourceMessages") -> list[str]:
+    """Drop the buffered chunks that contain some of the messages, and return their ids.
+
+    Otherwise their text would repeat what is observed now.
+    """
+    if not record.buffered_chunks:
+        return []
+    params = [record.id, record.scope, source.ids]
+    rows = sql.fetch_all(queries.DROP_OVERLAPPING_CHUNKS, params)
+    dropped = list(dict.fromkeys(chunk_id for (chunk_id,) in rows))
+    ObservationChunk.objects.filter(id__in=dropped).delete()
+    return dropped
+
+
+def _insert_chunk(
+    record: ObservationalRecord,
+    text: str,
+    source: "_SourceMessages",
+    hints: Hints,
+    cycle_id: str,
+    group_id: str,
+    *,
+    activated_at: datetime | None = None,
+) -> ObservationChunk:
+    """Insert the chunk and give it its messages. Raise `ClaimLost` if none of them is left."""
+    row = sql.fetch_one(queries.NEXT_POSITION, [record.id])
+    assert row is not None
+    chunk_id = new_id()
+    origins = ObservationChunk.Origin
+    chunk = ObservationChunk(
+        id=f"ombuf-{chunk_id}",
+        record=record,
+        position=row[0],
+        origin=origins.OBSERVATION if activated_at else origins.BUFFERING,
+        thread_id=source.thread_id,
+        cycle_id=cycle_id or chunk_id,
+        group_id=group_id,
+        range=source.range,
+        observations=text,
+        token_count=tokens.get_token_counter().text(text),
+        message_tokens=0,
+        last_observed_at=times.now(),
+        hints=hints.to_chunk(),
+        activated_at=activated_at,
+        created_at=times.now(),
+    )
+    chunk.save(force_insert=True)
+    _assign_messages(chunk, record.scope, source)
+    return chunk
+
+
+def _assign_messages(chunk: ObservationChunk, scope: str, source: "_SourceMessages") -> None:
+    lists = [source.ids, source.hashes, source.token_counts]
+    may_take_over = chunk.activated_at is not None
+    rows = sql.fetch_all(
+        queries.ASSIGN_MESSAGES, [chunk.id, source.thread_id, scope, *lists, may_take_over]
+    )
+    if not rows:
+        raise ClaimLost("All messages were deleted, moved, edited or observed meanwhile.")
+    chunk.message_ids = [message_id for message_id, _, _ in rows]
+    chunk.message_tokens = sum(count for _, count, _ in rows) + tokens.TOKENS_PER_LIST
+    chunk.last_observed_at = times.parse_time(rows[-1][2]) + CURSOR_STEP
+    chunk.save(update_fields=["message_ids", "message_tokens", "last_observed_at"])
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceMessages:
+    """What is stored about the messages that the Observer has read.
+
+    It is computed before the transaction: counting tokens takes longer than writing.
+    """
+
+    thread_id: str
+    ids: list[str]
+    hashes: list[str]
+    """MD5 of the contents, to notice messages that were edited meanwhile."""
+    token_counts: list[int]
+    range: str
+
+    @staticmethod
+    def read(messages: Sequence[StoredMessage]) -> "_SourceMessages":
+        contents = (message.content_json.encode() for message in messages)
+        return _SourceMessages(
+            thread_id=messages[0].thread_id,
+            ids=[message.id for message in messages],
+            hashes=[
+                hashlib.md5(content, usedforsecurity=False).hexdigest() for content in contents
+            ],
+            token_counts=tracking.count_tokens(messages),
+            range=format_range(messages),
+        )
+
+
+def _get_newest(chunk: ObservationChunk) -> datetime:
+    """Return the time of the newest message of a chunk."""
+    newest: datetime = chunk.last_observed_at - CURSOR_STEP
+    return newest
+
+
+def _get_thread_id(record: ObservationalRecord, chunk: ObservationChunk) -> str | None:
+    return record.thread_id or chunk.thread_id
+
+
+def _read_hints(chunk: ObservationChunk) -> Hints:
+    return Hints(
+        current_task=chunk.hints.get("currentTask"),
+        suggested_response=chunk.hints.get("suggestedContinuation"),
+        thread_title=chunk.hints.get("threadTitle"),
+    )
+
+
+def _save_cursor(
+    thread: LockedThread,
+    metadata: dict[str, object],
+    record: ObservationalRecord,
+    chunk: ObservationChunk,
+) -> None:
+    """Store the metadata of a thread with the cursor at the newest message of the chunk."""
+    newest = times.format_time(_get_newest(chunk))
+    cursor = metadata.get("lastObservedMessageCursor")
+    stored = cursor.get("createdAt") if isinstance(cursor, dict) else None
+    if chunk.message_ids and (not isinstance(stored, str) or stored <= newest):
+        metadata["lastObservedMessageCursor"] = {"createdAt": newest, "id": chunk.message_ids[-1]}
+    if record.scope == Scope.RESOURCE:
+        previous = metadata.get("lastObservedAt")
+        later = isinstance(previous, str) and previous > newest
+        metadata["lastObservedAt"] = previous if later else newest
+    thread_metadata.save_metadata(thread, metadata)
