@@ -24,14 +24,11 @@ _WORD = re.compile(r"\w{4,}")
 def generate(request: TextRequest) -> TextReply:
     """Return sentences of the prompt. Raise `ProviderRefused` for other purposes."""
     generator = _GENERATORS.get(request.purpose)
-    observer = _OBSERVERS.get(request.purpose)
-    if request.output is None and observer is not None:
-        return TextReply(text=observer(request.instructions, request.prompt))
     if generator is None or request.output is not None:
         raise ProviderRefused(
             f"local/extractive does not support {request.purpose}; set MODEL to a provider's model"
         )
-    return TextReply(text=generator(request.prompt))
+    return TextReply(text=generator(request))
 
 
 def build_headline(text: str, limit: int = MAX_TITLE_LENGTH) -> str:
@@ -41,16 +38,17 @@ def build_headline(text: str, limit: int = MAX_TITLE_LENGTH) -> str:
     return first.rstrip(" .。,;:") if len(first) <= limit else truncate_at_word(first, limit)
 
 
-def _build_title(prompt: str) -> str:
+def _build_title(request: TextRequest) -> str:
+    prompt = request.prompt
     match = _USER_LINE.search(prompt)
     return build_headline(match[1] if match else prompt)
 
 
-def _build_summary(prompt: str) -> str:
+def _build_summary(request: TextRequest) -> str:
     """Return the sentences with the most frequent words of the whole text, in their order."""
     sentences = [
         sentence.strip()
-        for line in _SPEAKER_LINE.findall(prompt)
+        for line in _SPEAKER_LINE.findall(request.prompt)
         for sentence in _SENTENCE_END.split(line)
         if len(sentence.strip()) > 3
     ]
@@ -65,11 +63,19 @@ def _build_summary(prompt: str) -> str:
     return "\n".join(f"* {sentences[index]}" for index in best)
 
 
-_GENERATORS: dict[Purpose, Callable[[str], str]] = {
+def _observe(request: TextRequest) -> str:
+    return extractive_observer.observe(request.instructions, request.prompt)
+
+
+def _reflect(request: TextRequest) -> str:
+    return extractive_reflector.reflect(
+        request.prompt, level=request.level, target_tokens=request.target_tokens
+    )
+
+
+_GENERATORS: dict[Purpose, Callable[[TextRequest], str]] = {
     Purpose.TITLE: _build_title,
     Purpose.SUMMARY: _build_summary,
-}
-_OBSERVERS: dict[Purpose, Callable[[str, str], str]] = {
-    Purpose.OBSERVATION: extractive_observer.observe,
-    Purpose.REFLECTION: extractive_reflector.reflect,
+    Purpose.OBSERVATION: _observe,
+    Purpose.REFLECTION: _reflect,
 }

@@ -30,7 +30,6 @@ _LOG = re.compile(r"^<observation-log>\n(.*?)\n?^</observation-log>", re.DOTALL 
 _PINNED = re.compile(
     r"^<pinned-observations>\n(.*?)\n?^</pinned-observations>", re.DOTALL | re.MULTILINE
 )
-_COMPRESSION = re.compile(r'<compression level="(\d+)"(?: target-tokens="(\d+)")?')
 _HEADING = re.compile(r"^Date: .+$")
 _BOUNDARY = re.compile(r"^--- message boundary \(.*\) ---$|^</?observation-group\b.*>$")
 _THREAD_TAG = re.compile(r'^<thread id="[^"]*">$|^</thread>$')
@@ -59,8 +58,14 @@ class LogItem:
         return MARK_WEIGHTS[match[1]] if match else DEFAULT_WEIGHT
 
 
-def reflect(instructions: str, prompt: str) -> str:
-    """Return the answer of a Reflector for a prompt of `observational.prompts`."""
+def reflect(prompt: str, *, level: int = 0, target_tokens: int | None = None) -> str:
+    """Return the answer of a Reflector for a prompt of `observational.prompts`.
+
+    Args:
+        prompt: The log, and pinned observations.
+        level: From 0, gentle, to 4.
+        target_tokens: The result has fewer tokens.
+    """
     match = _LOG.search(prompt)
     log = match[1] if match else prompt
     pinned_texts = {
@@ -69,10 +74,8 @@ def reflect(instructions: str, prompt: str) -> str:
         for line in block.split("\n")
         if line.strip()
     }
-    compression = _COMPRESSION.search(prompt)
-    level = min(int(compression[1]), len(SHARES) - 1) if compression else 0
-    target = int(compression[2]) if compression and compression[2] else None
-    condensed = condense(log, level=level, target_tokens=target, pinned=pinned_texts)
+    level = min(level, len(SHARES) - 1)
+    condensed = condense(log, level=level, target_tokens=target_tokens, pinned=pinned_texts)
     return f"<observations>\n{condensed}\n</observations>"
 
 

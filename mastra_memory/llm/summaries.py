@@ -36,7 +36,7 @@ class UsageTotals:
     output_tokens: int = 0
     cost: Decimal | None = None
 
-    def __add__(self, reply: llm.TextReply) -> "UsageTotals":
+    def __add__(self, reply: "llm.TextReply | UsageTotals") -> "UsageTotals":
         costs = [cost for cost in (self.cost, reply.cost) if cost is not None]
         return UsageTotals(
             self.input_tokens + reply.input_tokens,

@@ -14,7 +14,6 @@ from mastra_memory.options import (
     snake_keys,
 )
 from mastra_memory.options.observational import (
-    DEFAULT_MAX_OUTPUT_TOKENS,
     ModelChoice,
     ModelTiers,
     ObservationOptions,
@@ -35,7 +34,9 @@ class CallSettings:
     instruction: str = ""
     hints: ContinuationHints = field(default_factory=ContinuationHints)
     temperature: float = 0.0
-    max_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS
+    max_tokens: int | None = None
+    """The maximum length of an answer. Mastra's default of 100,000 is more than many models accept,
+    so the default is the maximum of the provider."""
     extractors: tuple[Extractor, ...] = ()
 
     def select_model(self, input_tokens: int) -> str:
@@ -173,8 +174,9 @@ def _read_threshold(overrides: Mapping[str, Any], part: str, name: str) -> int |
     """Return a positive whole number of the overrides, or None. Other values are ignored."""
     section = overrides.get(part)
     value = section.get(name) if isinstance(section, Mapping) else None
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and value > 0 else None
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    return None
 
 
 def _override_message_tokens(
@@ -198,6 +200,6 @@ def _resolve_call(
         instruction=options.instruction,
         hints=options.continuation_hints,
         temperature=model_settings.get("temperature", temperature),
-        max_tokens=model_settings.get("max_output_tokens", DEFAULT_MAX_OUTPUT_TOKENS),
+        max_tokens=model_settings.get("max_output_tokens"),
         extractors=options.extract,
     )

@@ -44,6 +44,8 @@ class ParsedAnswer:
     thread_title: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     """Values of inline extractors by slug. Empty values are left out."""
+    is_prose: bool = False
+    """Whether the answer had neither a block of observations nor a list."""
 
 
 def parse_answer(
@@ -77,15 +79,18 @@ def parse_answer(
         value, rest = _take_section(rest, tag, only_lines=not wanted.get(tag, True))
         if value:
             found[tag] = value
-    observations = _read_blocks(rest)
-    if observations is None:
-        observations = _read_list(rest) or (_OPENING.sub("", rest).strip() if keep_whole else "")
+    blocks = _read_blocks(rest)
+    observations = _read_list(rest) if blocks is None else blocks
+    is_prose = keep_whole and blocks is None and not observations
+    if is_prose:
+        observations = _OPENING.sub("", rest).strip()
     return ParsedAnswer(
         observations=clean_observations(observations, keep_thread_tags=keep_thread_tags),
         current_task=found.get(CURRENT_TASK_TAG),
         suggested_response=found.get(RESPONSE_TAG),
         thread_title=found.get(TITLE_TAG) if with_title else None,
         values=_read_values(found, slugs),
+        is_prose=is_prose,
     )
 
 

@@ -51,7 +51,7 @@ class CodeReader:
         )
 
     def _read_callable(self, path: str, value: Any) -> Callable[..., Any] | None:
-        function = self._import_value(path, value)
+        function: Callable[..., Any] | None = self._import_value(path, value)
         if function is None or callable(function):
             return function
         self._add_error(path, "must be a function, or its dotted path")

@@ -14,7 +14,6 @@ DEFAULT_MESSAGE_TOKENS, DEFAULT_OBSERVATION_TOKENS = 30_000, 40_000
 DEFAULT_BUFFER_TOKENS, DEFAULT_BUFFER_ACTIVATION, DEFAULT_BLOCK_AFTER = 0.2, 0.8, 1.2
 DEFAULT_REFLECTION_ACTIVATION = 0.5
 DEFAULT_ATTACHMENTS = ("image/*", "application/pdf")
-DEFAULT_MAX_OUTPUT_TOKENS = 100_000
 
 RESERVED_SLUGS = frozenset(
     """observations observation extracted-values thread message messages conversation history

@@ -96,7 +96,7 @@ class _ObservationalReader:
         return "" if model == "default" else model
 
     def read_tiers(self, path: str, tiers: Any) -> ModelChoice:
-        limits = []
+        limits: list[tuple[int, str]] = []
         for limit, model in tiers.items() if isinstance(tiers, Mapping) else ():
             number = str(limit)
             if not number.isdecimal() or int(number) < 1 or not isinstance(model, str):
@@ -155,7 +155,7 @@ class _ObservationalReader:
             "instruction": self.reader.read_text(f"{_OM}.{part}.instruction") or "",
             "continuation_hints": self.read_hints(f"{part}.continuation_hints"),
             "extract": self.code.read_extractors(f"{part}.extract"),
-            "model_settings": self.read_mapping(f"{part}.model_settings"),
+            "model_settings": self.read_model_settings(f"{part}.model_settings"),
             "provider_options": self.read_mapping(f"{part}.provider_options"),
         }
 
@@ -210,6 +210,13 @@ class _ObservationalReader:
             )
         enabled = True if value is None else self.read_flag(path, True)
         return ContinuationHints(current_task=enabled, suggested_response=enabled)
+
+    def read_model_settings(self, path: str) -> Mapping[str, Any]:
+        settings = self.read_mapping(path)
+        self.reader.read_number(f"{_OM}.{path}.temperature")
+        if settings.get("max_output_tokens") is not None:
+            self.reader.read_whole_number(f"{_OM}.{path}.max_output_tokens", 1, 1)
+        return settings
 
     def read_mapping(self, path: str) -> Mapping[str, Any]:
         value = self.get(path)

@@ -64,11 +64,11 @@ def test_condense__empty_log():
 
 def test_reflect__reads_the_tags_of_the_prompt():
     answer = reflect(
-        "",
-        f"<observation-log>\n{LOG}\n</observation-log>\n\n"
-        "<pinned-observations>\n* User: I bought item2 in city2 for 200 dollars.\n"
-        "</pinned-observations>\n\n"
-        '<compression level="4" target-tokens="200">\nBe brief.\n</compression>',
+        f"<observation-log>\n{LOG}\n</observation-log>\n\n<pinned-observations>\n"
+        "* User: I bought item2 in city2 for 200 dollars.\n</pinned-observations>\n\n"
+        "<guidance>\nBe brief.\n</guidance>",
+        level=4,
+        target_tokens=200,
     )
     assert answer.startswith("<observations>\nDate: Jan 1, 2025\n")
     assert answer.endswith("\n</observations>")

@@ -106,7 +106,7 @@ def _describe_observational_memory(options: MemoryOptions) -> dict[str, Any]:
     observational = options.observational_memory
     if observational is None:
         return {"enabled": False}
-    config = {
+    config: dict[str, Any] = {
         "enabled": True,
         "scope": observational.scope,
         "messageTokens": observational.observation.message_tokens,
