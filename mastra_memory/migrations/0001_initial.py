@@ -4,6 +4,7 @@ import django.contrib.postgres.indexes
 import django.contrib.postgres.search
 import django.db.models.deletion
 import django.db.models.expressions
+import django.db.models.functions.comparison
 import django.db.models.functions.datetime
 import django.db.models.lookups
 import mastra_memory.models.fields
@@ -91,6 +92,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("content", models.JSONField(verbose_name="content")),
+                (
+                    "content_bytes",
+                    models.GeneratedField(
+                        db_persist=True,
+                        expression=mastra_memory.models.fields.OctetLength(
+                            django.db.models.functions.comparison.Cast(
+                                "content", models.TextField()
+                            )
+                        ),
+                        output_field=models.IntegerField(),
+                    ),
+                ),
                 ("text", models.TextField(blank=True, default="", verbose_name="text")),
                 (
                     "search",
