@@ -1,4 +1,4 @@
-"""SQL for what Django's migrations cannot express; migrations 0002 and 0004 run it."""
+"""SQL for what Django's migrations cannot express; migrations 0002 and 0003 run it."""
 
 # One sequence for all messages. `Message.sequence` orders messages of the same millisecond.
 CREATE_SEQUENCE = "CREATE SEQUENCE mastra_memory_message_sequence"
@@ -186,7 +186,7 @@ JOIN mastra_memory_message m ON m.id = i.id AND (m.thread_id = r.thread_id
     OR (r.thread_id IS NULL AND m.resource_id = r.resource_id))
 ORDER BY m.id, r.scope, c.position;
 """
-# Undo migration 0004. Before it, all chunks were buffered, so delete the others.
+# Undo migration 0003. Before it, all chunks were buffered, so delete the others.
 KEEP_BUFFERED_CHUNKS = """
 DELETE FROM mastra_memory_observationchunk WHERE activated_at IS NOT NULL;
 UPDATE mastra_memory_observationalrecord SET origin_type = 'reflection'

@@ -26,7 +26,7 @@ class MessageObservation(models.Model):
         Message,
         models.DO_NOTHING,
         related_name="observations",
-        db_constraint=False,  # migration 0004 adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0003 adds it with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("message"),
     )
@@ -41,7 +41,7 @@ class MessageObservation(models.Model):
         null=True,
         blank=True,
         related_name="message_observations",
-        db_constraint=False,  # migration 0004 adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0003 adds it with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("chunk"),
     )

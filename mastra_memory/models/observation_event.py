@@ -38,7 +38,7 @@ class ObservationEvent(models.Model):
         ObservationalRecord,
         models.DO_NOTHING,
         related_name="events",
-        db_constraint=False,  # migration 0004 adds it with ON DELETE CASCADE
+        db_constraint=False,  # migration 0003 adds it with ON DELETE CASCADE
         db_index=False,
         verbose_name=_("record"),
     )

@@ -8,7 +8,7 @@ from mastra_memory.migrations import _sql
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("mastra_memory", "0003_message_content_bytes"),
+        ("mastra_memory", "0002_database_objects"),
     ]
 
     operations = [
