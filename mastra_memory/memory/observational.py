@@ -13,8 +13,9 @@ from mastra_memory.observational import generations
 class ObservationalMemoryMethods(MemoryBase):
     """Read and configure the observations on a thread or a resource.
 
-    The agent's scope decides which of `thread_id` and `resource_id` is used. Without that id
-    there is no record.
+    The agent's scope decides which of `thread_id` and `resource_id` is used. If that id is None,
+    no record is found. A record has generations: each reflection, which shortens the observations,
+    and each correction by a person creates a new one.
     """
 
     def get_observational_record(

@@ -95,7 +95,7 @@ def _get_call_ids(message: StoredMessage) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenLimitCursor:
-    """The end of the messages that are omitted from prompts because of `message_history`.
+    """The newest of the messages that `message_history` omits from prompts.
 
     Omitted messages stay omitted. So the prompts of many turns begin with the same messages, and
     the provider's prompt cache stays valid.
