@@ -238,7 +238,8 @@ IS_UNOBSERVED = f"""m.id = ANY (ARRAY(
     UNION ALL SELECT o.message_id FROM {_CHUNKS} c JOIN {_TRACKING} o ON o.chunk_id = c.id
         WHERE c.record_id = %s AND c.activated_at IS NULL AND o.thread_id = %s AND o.scope = %s
     UNION ALL SELECT m.id FROM mastra_memory_message m JOIN {_RECORDS} r ON r.id = %s
-        WHERE m.thread_id = %s AND m.created_at > %s AND {_UNTRACKED}))"""
+        WHERE m.thread_id = %s AND m.created_at > %s
+            AND {_NOT_OBSERVED_BY_ID} AND {_HAS_NO_ROW}))"""
 # Without a cursor most messages are unobserved, so the rows of each message are looked up.
 # Parameter: scope.
 IS_NOT_ACTIVATED = f"""NOT EXISTS (SELECT 1 FROM {_TRACKING} o
