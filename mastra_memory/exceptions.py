@@ -92,6 +92,10 @@ class DegenerateOutput(ProviderRefused):
     """A model repeated itself or wrote nothing usable, also when asked again."""
 
 
+class UsageLimitReached(MastraMemoryError):
+    """The limit on the number or the cost of calls of models is reached. Nothing is lost."""
+
+
 class StaleData(MastraMemoryError):
     """Another user changed the object since it was read. Nothing was changed."""
 

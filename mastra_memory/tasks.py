@@ -18,6 +18,7 @@ from mastra_memory import conf
 from mastra_memory.db import routing
 from mastra_memory.db.statement_timeout import limit_statements
 from mastra_memory.embedding import indexing, queue
+from mastra_memory.observational import claims, cycle, idle_activation
 from mastra_memory.review import exports
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
@@ -84,22 +85,43 @@ def generate_title(thread_id: str) -> None:
 
 @shared_task
 @_limit_task_statements
+def observe(record_id: str) -> None:
+    """Observe, buffer, activate and reflect as far as it is due for a record.
+
+    If the model is unavailable, try again later.
+    """
+    seconds = cycle.run_due_cycle(record_id)
+    if seconds is not None:
+        enqueue(observe, record_id, after=max(seconds, COALESCE_SECONDS))
+
+
+@shared_task
+@_limit_task_statements
+def activate_idle() -> int:
+    """Activate the chunks of conversations that are idle. Return how many there were."""
+    return idle_activation.activate_idle()
+
+
+@shared_task
+@_limit_task_statements
 def resume() -> None:
     """Enqueue work that is due now, such as the work of workers that were killed.
 
-    Without such work it costs three short queries. Run it every few seconds: the interval and
+    Without such work it costs four short queries. Run it every few seconds: the interval and
     `leases.LEASE_SECONDS` add up to the time after which another worker takes over.
     """
     if queue.has_due_requests():
         enqueue(embed_pending)
-    _enqueue_titles_and_exports()
+    _enqueue_other_work()
 
 
-def _enqueue_titles_and_exports() -> None:
+def _enqueue_other_work() -> None:
     for thread_id in titles.list_due_threads():
         enqueue(generate_title, thread_id)
     for job_id in exports.list_unfinished_jobs():
         enqueue(make_export, job_id)
+    for record_id in claims.list_due_records():
+        enqueue(observe, record_id)
 
 
 @shared_task
@@ -109,7 +131,8 @@ def catch_up() -> None:
     queue.fail_expired()
     enqueue(embed_pending)
     enqueue(write_words)
-    _enqueue_titles_and_exports()
+    _enqueue_other_work()
+    enqueue(activate_idle)
     exports.delete_expired_jobs()
 
 

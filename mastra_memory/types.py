@@ -205,6 +205,18 @@ class RevisionPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationPage:
+    """A page of the generations of an observational record, newest first."""
+
+    generations: Sequence[Any]
+    """`ObservationalRecord` instances."""
+    total: int
+    page: int
+    per_page: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFilter:
     """Conditions on messages of a thread; all of them must be true."""
 

@@ -41,6 +41,8 @@ STATUSES: dict[type[Exception], int] = {
     ours.AgentNotFound: 404,
     Http404: 404,
     ours.Conflict: 409,
+    ours.StaleData: 409,
+    ours.ClaimLost: 409,
     ours.BodyTooLarge: 413,
     ours.ProviderRefused: 502,
     ours.ProviderUnavailable: 503,

@@ -96,6 +96,13 @@ class RevisionPagination(PageNumberPagination):
     results_field = "revisions"
 
 
+class GenerationPagination(PageNumberPagination):
+    """Pages of generations of observations."""
+
+    page_size = 10
+    results_field = "generations"
+
+
 class MessagePagination(PageNumberPagination):
     """Pages of messages, with the tokens used for semantic recall."""
 

@@ -136,12 +136,7 @@ def _dump_json(value: Any, *, indent: bool = False) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None, default=str).decode()
 
 
-def format_for_observer(
-    messages: Iterable[StoredMessage],
-    *,
-    timezone: tzinfo = UTC,
-    max_part_chars: int | None = None,
-) -> str:
+def format_for_observer(messages: Iterable[StoredMessage], *, timezone: tzinfo = UTC) -> str:
     """Return the transcript with days and times, for observations and summaries.
 
     The date precedes the first line of each day. A line has a time only if it differs from that
@@ -150,7 +145,6 @@ def format_for_observer(
     Args:
         messages: Messages in the order of the conversation.
         timezone: The time zone of days and times.
-        max_part_chars: The maximum length of each entry. Longer ones end with `…`.
     """
     lines: list[str] = []
     day = clock = ""
@@ -159,8 +153,6 @@ def format_for_observer(
         text = _format_line_for_observer(line, numbers)
         if not text.strip():
             continue
-        if max_part_chars is not None and len(text) > max_part_chars:
-            text = f"{text[:max_part_chars]}…"
         moment = line.time.astimezone(timezone)
         if (today := f"{moment:%b} {moment.day} {moment.year}:") != day:
             lines.append(today)
@@ -182,6 +174,11 @@ class _AttachmentNumbers:
     def next(self, kind: str) -> int:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         return self.counts[kind]
+
+
+def format_line(line: TranscriptLine) -> str:
+    """Return the text of one entry, as the Observer reads it, without label and time."""
+    return _format_line_for_observer(line, _AttachmentNumbers())
 
 
 def _format_line_for_observer(line: TranscriptLine, numbers: _AttachmentNumbers) -> str:

@@ -8,20 +8,15 @@ from typing import Any
 
 from mastra_memory.content import tool_calls
 from mastra_memory.context import queries
-from mastra_memory.db import json_text, sql, times
+from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import AccessDenied, MastraMemoryError
 from mastra_memory.models import ObservationalRecord, Scope
-from mastra_memory.observational import tracking
-from mastra_memory.observational.keys import RecordKey
-from mastra_memory.options import MemoryOptions, ObservationalMemoryOptions
+from mastra_memory.options import MemoryOptions
 from mastra_memory.recall import matches, recent
 from mastra_memory.recall.recent import FittingMessages, TokenLimitCursor
 from mastra_memory.types import StoredMessage
 
 logger = logging.getLogger(__name__)
-
-OBSERVATION_BACKLOG = 2
-"""How many times the threshold of observation are read of other conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +90,17 @@ def read_history(
 ) -> list[StoredMessage]:
     """Return the messages of the thread for the prompt, oldest first.
 
-    With observational memory, these are the messages that have not been observed yet, and those
-    whose observations are buffered. Otherwise they are the last messages, limited by number or by
-    tokens.
+    With observational memory, these are the messages that have not been observed yet. Otherwise
+    they are the last messages, limited by number or by tokens.
     """
-    if not thread.exists or options.is_history_disabled:
+    if not thread.exists:
         return []
     if record is not None:
-        unobserved = sql.Where()
-        cursor = thread.get_observed_until(record)
-        tracking.filter_unobserved(unobserved, record, thread.thread_id, cursor)
-        newest_first = recent.list_newest(
-            thread.thread_id, None, condition=unobserved, exclude_ids=exclude_ids
-        )
-        return newest_first[::-1]
+        since = thread.get_observed_until(record)
+        skipped = {*exclude_ids, *(record.observed_message_ids or ())}
+        return recent.list_newest(thread.thread_id, None, since=since, exclude_ids=skipped)[::-1]
+    if options.is_history_disabled:
+        return []
     if options.message_history is None:
         count = int(options.last_messages)
         return recent.list_last_messages(thread.thread_id, count, exclude_ids=exclude_ids)
@@ -163,23 +155,6 @@ def _read_within_tokens(
     if trimmed.left_out is not None and not options.read_only:
         TokenLimitCursor.at(trimmed.left_out, limits).save(thread.thread_id)
     return list(trimmed.messages)
-
-
-def list_unobserved_elsewhere(
-    thread: ThreadState, options: ObservationalMemoryOptions
-) -> dict[str, list[StoredMessage]]:
-    """Return the unobserved messages of the resource's other threads, by thread.
-
-    At most twice the messages that are observed at once are read, the oldest first: there are
-    more only while observation is behind.
-    """
-    messages_by_thread: dict[str, list[StoredMessage]] = {}
-    limit = OBSERVATION_BACKLOG * options.observation.message_tokens
-    key = RecordKey.about_resource(thread.resource_id)
-    for message in tracking.list_unobserved(key, limit_tokens=limit):
-        if message.thread_id != thread.thread_id:
-            messages_by_thread.setdefault(message.thread_id, []).append(message)
-    return messages_by_thread
 
 
 def merge_tool_calls(

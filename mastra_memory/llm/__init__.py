@@ -1,11 +1,13 @@
 """Call text models, and record the tokens and cost of each call."""
 
+from mastra_memory.llm.limits import UsageMeter, limit_usage
 from mastra_memory.llm.text_models import (
     Attachment,
     Purpose,
     TextModel,
     TextReply,
     TextRequest,
+    estimate_cost,
     generate,
     override_model,
 )
@@ -16,6 +18,9 @@ __all__ = [
     "TextModel",
     "TextReply",
     "TextRequest",
+    "UsageMeter",
+    "estimate_cost",
     "generate",
+    "limit_usage",
     "override_model",
 ]

@@ -24,6 +24,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
 
 from mastra_memory import conf
 from mastra_memory.exceptions import ProviderRefused, ProviderUnavailable
@@ -193,6 +194,18 @@ def _compute_cost(name: str, messages: list[ModelMessage]) -> Decimal | None:
         return sum((answer.cost().total_price for answer in answers), Decimal(0))
     except (LookupError, ValueError, AssertionError):
         return None
+
+
+def estimate_cost(name: str, *, input_tokens: int, output_tokens: int) -> Decimal | None:
+    """Return what an answer with these tokens would cost, or None if the price is unknown."""
+    provider_name, _, model_name = name.partition("/")
+    answer = ModelResponse(
+        parts=[],
+        usage=RequestUsage(input_tokens=input_tokens, output_tokens=output_tokens),
+        model_name=model_name,
+        provider_name=_PROVIDER_NAMES.get(provider_name, provider_name),
+    )
+    return _compute_cost(name, [answer])
 
 
 def _compute_price(price: Mapping[str, float], answer: ModelResponse) -> Decimal:

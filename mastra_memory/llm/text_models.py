@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 
 from mastra_memory import conf
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.llm import usage
+from mastra_memory.llm import limits, usage
 from mastra_memory.models import ModelUsage
 
 Purpose = ModelUsage.Purpose
@@ -69,6 +69,7 @@ TextModel = Callable[[TextRequest], TextReply]
 # Imported at the first call, so that a process without model calls does not load their libraries.
 _LOCAL_MODELS = {"local/extractive": "mastra_memory.llm.extractive.generate"}
 _PROVIDER_MODEL = "mastra_memory.llm.provider.generate"
+_PROVIDER_ESTIMATE = "mastra_memory.llm.provider.estimate_cost"
 
 _overrides: list[TextModel] = []
 
@@ -85,9 +86,17 @@ def generate(
         ProviderUnavailable: The same call may succeed later.
         ProviderRefused: The same call would fail again.
         InvalidInput: The name of the model is invalid.
+        UsageLimitReached: The block of `limits.limit_usage` allows no further call.
     """
+    meter = limits.get_meter()
+    if meter is not None:
+        meter.check()
     name = request.model or conf.app_settings().MODEL
     reply = _find_model(name)(request)
+    if meter is not None:
+        is_free = reply.cost is None and name.startswith("local/")
+        cost = Decimal(0) if is_free else reply.cost
+        meter.add(input_tokens=reply.input_tokens, output_tokens=reply.output_tokens, cost=cost)
     usage.record_usage(
         request.purpose,
         name,
@@ -98,6 +107,14 @@ def generate(
         resource_id=resource_id,
     )
     return reply
+
+
+def estimate_cost(name: str, *, input_tokens: int, output_tokens: int) -> Decimal | None:
+    """Return what calls with these tokens would cost in US dollars, or None if it is unknown."""
+    if name.startswith("local/"):
+        return Decimal(0)
+    estimate: Callable[..., Decimal | None] = import_string(_PROVIDER_ESTIMATE)
+    return estimate(name, input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 def _find_model(name: str) -> TextModel:

@@ -1,10 +1,11 @@
 """`Memory`, the public Python API of the app."""
 
 from mastra_memory.memory.clones import CloneMethods
+from mastra_memory.memory.corrections import CorrectionMethods
 from mastra_memory.memory.exports import ExportMethods
 from mastra_memory.memory.messages import MessageMethods
-from mastra_memory.memory.observational import ObservationalMemoryMethods
 from mastra_memory.memory.recall import RecallMethods
+from mastra_memory.memory.recall_tool import RecallToolMethods
 from mastra_memory.memory.threads import ThreadMethods
 from mastra_memory.memory.turns import TurnMethods
 from mastra_memory.memory.working_memory import WorkingMemoryMethods
@@ -18,7 +19,8 @@ class Memory(
     RecallMethods,
     CloneMethods,
     WorkingMemoryMethods,
-    ObservationalMemoryMethods,
+    CorrectionMethods,
+    RecallToolMethods,
     TurnMethods,
     ExportMethods,
 ):

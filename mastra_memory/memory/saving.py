@@ -8,6 +8,7 @@ from mastra_memory.db import routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.memory.base import MemoryBase
 from mastra_memory.messages import validation
+from mastra_memory.observational import backlog
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
 from mastra_memory.types import SavedMessages, StoredMessage
@@ -25,12 +26,15 @@ class MessageSaving(MemoryBase):
         drafts = validation.validate_messages(batch, strip_memory=strip_memory)
         generates_titles = self.options.generate_title is not None and not self.options.read_only
         models = self._embedders if strip_memory else ()
+        observes = self.options.observational_memory is not None and not self.options.read_only
         # `save_messages` needs no transaction around it, which would cost two more statements.
-        # Only requests for titles must be committed together with the messages.
-        with routing.atomic() if generates_titles else nullcontext():
+        # Only titles and observations must be requested in the transaction of the messages.
+        with routing.atomic() if generates_titles or observes else nullcontext():
             stored = messages.save_messages(drafts, embed_for=models)
             if generates_titles:
                 self._request_titles(stored)
+            if observes:
+                self._track_observations(stored)
         if len(stored) > tsvector.MAX_MESSAGES_ON_SAVE:
             tasks.enqueue(tasks.write_words)
         if stored and models:
@@ -58,3 +62,11 @@ class MessageSaving(MemoryBase):
         thread_ids = {message.thread_id for message in stored}
         for thread_id in titles.request_titles(thread_ids, options, agent_id=self.agent_id):
             tasks.enqueue(tasks.generate_title, thread_id)
+
+    def _track_observations(self, stored: Sequence[StoredMessage]) -> None:
+        """Count the messages as unobserved, and queue work if a threshold is reached."""
+        options = self.options.observational_memory
+        if options is None or not stored:
+            return
+        for record_id in backlog.track_saved(stored, options, agent_id=self.agent_id):
+            tasks.enqueue(tasks.observe, record_id)

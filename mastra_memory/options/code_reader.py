@@ -41,9 +41,7 @@ class CodeReader:
 
     def read_hooks(self) -> ObservationHooks:
         """Return the functions that change or redact texts."""
-        value = snake_keys(self._get("hooks"))
-        if value is None:
-            return ObservationHooks()
+        value = snake_keys(self._get("hooks") or {})
         names = {item.name for item in fields(ObservationHooks)}
         if not isinstance(value, Mapping) or not set(value) <= names:
             self._add_error("hooks", f"must be an object with {', '.join(sorted(names))}")

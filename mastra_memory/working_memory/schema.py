@@ -149,9 +149,8 @@ def validate_content(schema: Mapping[str, Any], content: str, *, partial: bool =
 
 
 def _find_issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[Issue]:
-    has_dialect = isinstance(schema.get("$schema"), str)  # a value of another type is ignored
-    default = jsonschema.Draft202012Validator
-    kind = validators.validator_for(schema if has_dialect else {}, default=default)
+    named = schema if isinstance(schema.get("$schema"), str) else {}
+    kind = validators.validator_for(named, default=jsonschema.Draft202012Validator)
     if partial:
         kind = validators.extend(kind, dict.fromkeys(_KEYWORDS_NOT_FOR_UPDATES, _accept_anything))
     try:

@@ -85,6 +85,14 @@ ROUTES = {
     "POST threads/<thread>/context": Route(body=OWNER | {"newMessages": ["what is it"]}),
     "GET observational-memory": Route(ABOUT),
     "POST observational-memory/buffer-status": Route(body=ABOUT | {"agentId": "test-agent"}),
+    "GET observational-memory/history": Route(ABOUT),
+    "GET observational-memory/status": Route(ABOUT),
+    "GET observational-memory/observations": Route(ABOUT),
+    "POST observational-memory/observe": Route(body=ABOUT),
+    "POST observational-memory/reflect": Route(body=ABOUT),
+    "POST observational-memory/corrections": Route(
+        body=ABOUT | {"action": "edit", "observation": "0.0", "text": "changed"}
+    ),
     **THREADS,
     "GET network/status": Route(ABOUT),
     **{key.replace(" ", " network/"): route for key, route in THREADS.items()},

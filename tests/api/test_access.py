@@ -33,7 +33,7 @@ def belongings(person: Person, mark: str) -> Named:
     Memory().update_working_memory(thread.id, f"{mark} memory")
     thread_scope = {"workingMemory": {"scope": "thread"}}
     Memory().update_working_memory(thread.id, f"{mark} thread memory", options=thread_scope)
-    make_record(thread, active_observations=f"{mark} notes")
+    make_record(thread, active_observations=f"* {mark} notes")
     return Named(owner, thread.id, f"{name}-m")
 
 

@@ -97,7 +97,7 @@ def test_schema__real_answers_are_as_described(
     )
     thread = make_thread("r", "t", title="T", metadata={"k": 1})
     save([a_message(thread, "m", text="lighthouse"), a_message(thread, "m2", type="text")])
-    make_record(thread)
+    make_record(thread, active_observations="* Likes tea")
     api.post("threads/t/working-memory", {"workingMemory": "# me"})
     answer = ROUTES[key].send(api, key, Named("r", "t", "m"))
     assert answer.status == 200

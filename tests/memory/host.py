@@ -1,6 +1,7 @@
 """Code of a host project that uses every public method of `Memory`; `test_typing.py` checks it."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import assert_type
 
 from mastra_memory.context import Context
@@ -8,8 +9,14 @@ from mastra_memory.context.turns import Turn
 from mastra_memory.llm.summaries import ConversationSummary
 from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord, Thread
+from mastra_memory.observational.corrections import ObservationEntry
+from mastra_memory.observational.operations import ObservationOutcome
+from mastra_memory.observational.recall_tool import RecallTool
+from mastra_memory.observational.status import ObservationStatus
+from mastra_memory.observational.tracing import MessageTrace
 from mastra_memory.types import (
     CloneResult,
+    GenerationPage,
     MessageFilter,
     MessagePage,
     MessageSelection,
@@ -21,6 +28,8 @@ from mastra_memory.types import (
     ThreadPage,
 )
 from mastra_memory.working_memory import MemoryTool, Template
+
+DAY = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def use_threads(memory: Memory) -> None:
@@ -95,6 +104,29 @@ def use_observations(memory: Memory) -> None:
     assert_type(memory.wait_for_buffering(thread_id="t", timeout=1), ObservationalRecord | None)
     record = memory.update_observational_memory_config({"scope": "thread"}, thread_id="t")
     assert_type(record, ObservationalRecord)
+    assert_type(memory.get_observational_status(thread_id="t"), ObservationStatus)
+    assert_type(memory.get_observations(thread_id="t", as_of=DAY), str)
+    page = memory.list_observational_generations(thread_id="t", page=1, per_page=5, start=DAY)
+    assert_type(page, GenerationPage)
+    assert_type(memory.observe(thread_id="t", user_name="ann"), ObservationOutcome)
+    assert_type(memory.reflect(thread_id="t", prompt="Keep the dates"), ObservationOutcome)
+    assert_type(memory.finalize_observations(thread_id="t"), ObservationOutcome)
+    assert_type(memory.clear_observations(thread_id="t"), bool)
+    memory.request_observation(thread_id="t")
+
+
+def use_corrections(memory: Memory) -> None:
+    entries = memory.list_observations(thread_id="t")
+    assert_type(entries, list[ObservationEntry])
+    found = memory.list_messages_of_observation(entries[0].id, thread_id="t")
+    assert_type(found, list[StoredMessage])
+    assert_type(memory.trace_message("m", thread_id="t"), MessageTrace)
+    edited = memory.edit_observation("0.1", "Likes tea", thread_id="t", user_name="ann")
+    assert_type(edited, ObservationalRecord)
+    assert_type(memory.pin_observation("1.1", pinned=False, thread_id="t"), ObservationalRecord)
+    assert_type(memory.delete_observation("1.1", thread_id="t"), ObservationalRecord)
+    assert_type(memory.restore_observations(0, thread_id="t"), ObservationalRecord)
+    assert_type(memory.recall_tool("t", resource_id="ann"), RecallTool | None)
 
 
 def use_turns(memory: Memory) -> None:
@@ -158,3 +190,25 @@ async def use_async_turns(memory: Memory) -> None:
     assert_type(await memory.await_for_buffering(thread_id="t"), ObservationalRecord | None)
     config = await memory.aupdate_observational_memory_config({}, thread_id="t")
     assert_type(config, ObservationalRecord)
+    await use_observations_async(memory)
+
+
+async def use_observations_async(memory: Memory) -> None:
+    assert_type(await memory.aget_observational_status(thread_id="t"), ObservationStatus)
+    assert_type(await memory.aget_observations(thread_id="t"), str)
+    page = await memory.alist_observational_generations(thread_id="t")
+    assert_type(page, GenerationPage)
+    assert_type(await memory.aobserve(thread_id="t"), ObservationOutcome)
+    assert_type(await memory.areflect(thread_id="t"), ObservationOutcome)
+    assert_type(await memory.afinalize_observations(thread_id="t"), ObservationOutcome)
+    assert_type(await memory.aclear_observations(thread_id="t"), bool)
+    await memory.arequest_observation(thread_id="t")
+    assert_type(await memory.alist_observations(thread_id="t"), list[ObservationEntry])
+    found = await memory.alist_messages_of_observation("0.1", thread_id="t")
+    assert_type(found, list[StoredMessage])
+    assert_type(await memory.atrace_message("m", thread_id="t"), MessageTrace)
+    edited = await memory.aedit_observation("0.1", "Likes tea", thread_id="t")
+    assert_type(edited, ObservationalRecord)
+    assert_type(await memory.apin_observation("1.1", thread_id="t"), ObservationalRecord)
+    assert_type(await memory.adelete_observation("1.1", thread_id="t"), ObservationalRecord)
+    assert_type(await memory.arestore_observations(0, thread_id="t"), ObservationalRecord)

@@ -198,5 +198,5 @@ def test_async__every_method_with_queries_has_a_twin() -> None:
     methods = {name for name, method in inspect.getmembers(Memory, inspect.isfunction)}
     methods = {name for name in methods if not name.startswith(("_", "a"))} - plain
     twins = {name[1:] for name in dir(Memory) if name.startswith("a") and name[1:] in methods}
-    assert methods - twins <= {"working_memory_tool", "start_export"}
+    assert methods - twins <= {"working_memory_tool", "recall_tool", "start_export"}
     assert {"save_messages", "recall", "search", "delete_thread"} <= twins

@@ -1,0 +1,139 @@
+"""Find the messages that wait for observation, and request work on them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from mastra_memory.db import sql
+from mastra_memory.models import ObservationalRecord, Scope
+from mastra_memory.observational import backlog_queries, claims, generations, status, tracking
+from mastra_memory.observational.keys import RecordKey
+from mastra_memory.options import ObservationalMemoryOptions
+from mastra_memory.types import StoredMessage
+
+INSTRUCTION_TOKENS = 1_500
+"""About how long the Observer's instructions are."""
+OUTPUT_RATIO = 0.15
+"""About how many tokens the Observer writes for each token that it reads."""
+PAGE_SIZE = 500
+
+
+def track_saved(
+    messages: Sequence[StoredMessage],
+    options: ObservationalMemoryOptions,
+    *,
+    agent_id: str | None,
+) -> list[str]:
+    """Track saved messages, and request work where a threshold is reached.
+
+    Call it in the transaction that saves the messages. It reads only counts, whatever the length
+    of the threads is.
+
+    Returns:
+        The records that have work due now.
+    """
+    tracking.track_saved(messages, scope=options.scope)
+    due: list[str] = []
+    for key in _list_keys(messages, options.scope):
+        record = generations.find_live(key)
+        is_new = record is None
+        if record is None:
+            record = generations.get_or_create_head(key, agent_id=agent_id)
+        # A new record may have older messages, which are not counted yet.
+        if is_new or _needs_work(key, record, options):
+            due.append(claims.request_work(key, agent_id) or record.pk)
+    return due
+
+
+def _list_keys(messages: Sequence[StoredMessage], scope: str) -> list[RecordKey]:
+    """Return the keys of the messages, in the order in which their records are locked."""
+    keys = {
+        (message.thread_id if scope == Scope.THREAD else None, message.resource_id)
+        for message in messages
+    }
+    return [
+        RecordKey.about_resource(resource_id)
+        if thread_id is None
+        else RecordKey.about_thread(thread_id, resource_id)
+        for thread_id, resource_id in sorted(keys, key=lambda key: (key[0] or "", key[1]))
+    ]
+
+
+def _needs_work(
+    key: RecordKey, record: ObservationalRecord, options: ObservationalMemoryOptions
+) -> bool:
+    pending = tracking.count_pending(key)
+    return status.build_status(record, options, pending).needs_work
+
+
+def request(key: RecordKey, *, agent_id: str | None) -> str:
+    """Request a cycle of work on a thread or resource, and return the id of its record."""
+    record = generations.get_or_create_head(key, agent_id=agent_id)
+    return claims.request_work(key, agent_id) or record.pk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacklogEntry:
+    """Unobserved messages of a thread or resource."""
+
+    key: RecordKey
+    messages: int
+    tokens: int
+    """An estimate: messages that were never counted are counted by their size."""
+
+
+@dataclass(slots=True, kw_only=True)
+class BacklogEstimate:
+    """What it would take to observe a backlog."""
+
+    records: int = 0
+    messages: int = 0
+    tokens: int = 0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def add(self, entry: BacklogEntry, options: ObservationalMemoryOptions) -> None:
+        """Add the messages of one thread or resource."""
+        observation = options.observation
+        batch = max(observation.message_tokens, observation.max_tokens_per_batch)
+        calls = max(1, ceil(entry.tokens / batch))
+        previous = observation.previous_observer_tokens
+        overhead = INSTRUCTION_TOKENS + (0 if previous is False else previous)
+        self.records += 1
+        self.messages += entry.messages
+        self.tokens += entry.tokens
+        self.calls += calls
+        self.input_tokens += entry.tokens + calls * overhead
+        self.output_tokens += ceil(entry.tokens * OUTPUT_RATIO)
+
+
+def list_backlog(
+    options: ObservationalMemoryOptions,
+    *,
+    thread_id: str | None = None,
+    resource_id: str | None = None,
+) -> Iterator[BacklogEntry]:
+    """Yield all threads or resources with unobserved messages, in the order of their ids.
+
+    Args:
+        options: The options of the agent.
+        thread_id: Only this thread.
+        resource_id: Only this resource.
+    """
+    in_threads = options.scope == "thread"
+    statement = (
+        backlog_queries.BACKLOG_OF_THREADS if in_threads else backlog_queries.BACKLOG_OF_RESOURCES
+    )
+    filters = [thread_id, thread_id, resource_id, resource_id]
+    last_id = ""
+    while rows := sql.fetch_all(statement, [options.scope, last_id, *filters, PAGE_SIZE]):
+        for subject_id, owner, messages, tokens in rows:
+            if messages:
+                key = (
+                    RecordKey.about_thread(subject_id, owner)
+                    if in_threads
+                    else RecordKey.about_resource(owner)
+                )
+                yield BacklogEntry(key=key, messages=messages, tokens=tokens)
+        last_id = rows[-1][0]

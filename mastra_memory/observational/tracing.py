@@ -1,0 +1,123 @@
+"""Trace an observation to the messages that it was made of, and a message to its observations."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mastra_memory.models import MessageObservation, ObservationalRecord, ObservationChunk
+from mastra_memory.observational import generations, groups, log
+from mastra_memory.observational.keys import RecordKey
+from mastra_memory.observational.log import LogItem
+
+MIN_SHARED_WORDS = 2
+"""A chunk is taken for the source of a changed observation if it shares this many words."""
+_WORD = re.compile(r"\w{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationSource:
+    """The messages that an observation was made of."""
+
+    message_ids: tuple[str, ...]
+    is_exact: bool
+    """False if a reflection or a person has changed the text, so that the source was found by the
+    words that are left of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTrace:
+    """What was made of a message."""
+
+    state: str
+    """`observed`, `buffered`, `pending`, or empty if the message is not tracked."""
+    chunk: ObservationChunk | None
+    items: tuple[LogItem, ...] = ()
+    """The observations of the current log that come from its chunk."""
+
+
+def find_sources(
+    record: ObservationalRecord, items: Sequence[LogItem]
+) -> dict[int, ObservationSource]:
+    """Return the sources of these observations by their line.
+
+    An observation that stands in the log as the Observer wrote it has an exact source. Otherwise
+    its group names a range of messages, or the most similar chunk is taken.
+    """
+    chunks = list_activated_chunks(RecordKey.of_record(record))
+    by_line: dict[str, ObservationChunk] = {}
+    for chunk in chunks:
+        for line in chunk.observations.split("\n"):
+            by_line.setdefault(line.strip(), chunk)
+    by_group = {chunk.group_id: chunk for chunk in chunks if chunk.group_id}
+    words = [(chunk, _get_words(chunk.observations)) for chunk in chunks]
+    sources: dict[int, ObservationSource] = {}
+    for item in items:
+        source = by_line.get(item.raw.strip()) or by_group.get(item.group_id or "")
+        if source is not None:
+            sources[item.line] = ObservationSource(tuple(source.message_ids), True)
+        elif similar := _find_similar(item, words):
+            sources[item.line] = ObservationSource(tuple(similar.message_ids), False)
+        else:
+            sources[item.line] = ObservationSource(
+                _get_ids_of_group(record.active_observations, item), False
+            )
+    return sources
+
+
+def _get_words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def _find_similar(
+    item: LogItem, chunks: Iterable[tuple[ObservationChunk, set[str]]]
+) -> ObservationChunk | None:
+    """Return the chunk that shares most words with the observation."""
+    own = _get_words(item.text)
+    found, most = None, MIN_SHARED_WORDS - 1
+    for chunk, words in chunks:
+        if len(own & words) > most:
+            found, most = chunk, len(own & words)
+    return found
+
+
+def _get_ids_of_group(text: str, item: LogItem) -> tuple[str, ...]:
+    """Return the first and last messages of the range of the item's group."""
+    for group in groups.parse_groups(text):
+        if group.id == item.group_id:
+            return tuple(dict.fromkeys(part for pair in group.segments for part in pair))
+    return ()
+
+
+def list_activated_chunks(key: RecordKey) -> list[ObservationChunk]:
+    """Return all results of the Observer that became part of the log, oldest first."""
+    records = generations.list_records(
+        key.scope, thread_id=key.thread_id, resource_id=key.resource_id
+    ).values("pk")
+    return list(
+        ObservationChunk.objects.activated()
+        .filter(record__in=records)
+        .order_by("activated_at", "position")
+    )
+
+
+def trace_message(key: RecordKey, message_id: str) -> MessageTrace:
+    """Return how far a message has come, and the observations that were made of it.
+
+    A chunk covers several messages, so its observations may come from the others.
+    """
+    row = (
+        MessageObservation.objects.filter(message_id=message_id, scope=key.scope)
+        .select_related("chunk")
+        .first()
+    )
+    if row is None:
+        return MessageTrace("", None)
+    if row.chunk is None:
+        return MessageTrace("pending", None)
+    if row.chunk.activated_at is None:
+        return MessageTrace("buffered", row.chunk)
+    record = generations.find_live(key)
+    text = record.active_observations if record else ""
+    lines = {line.strip() for line in row.chunk.observations.split("\n")}
+    items = [item for item in log.get_items(text) if item.raw.strip() in lines]
+    return MessageTrace("observed", row.chunk, tuple(items))
