@@ -16,6 +16,11 @@ MAX_LINK_CHARS = 100
 MAX_ARGS_TOKENS, MAX_RESULT_TOKENS = 2_000, 5_000
 MAX_OUTLINE_TEXT_CHARS, MAX_OUTLINE_DEPTH, MAX_OUTLINE_ENTRIES = 160, 5, 20
 EMPTY_RESULT = "[empty result]"
+SKILL_RESULT = "[text of a skill]"
+SKILL_TOOLS = frozenset({"skill", "skill_search", "skill_read"})
+"""Tools that return instructions for the agent. They are the same in every conversation."""
+GAP_REMINDER = "temporal-gap"
+"""The type of reminders about the time between two messages."""
 _OUTCOMES = {
     part_types.STATE_RESULT: "Tool Result",
     part_types.STATE_FAILED: "Tool Error",
@@ -29,7 +34,8 @@ class TranscriptLine:
 
     time: datetime
     label: str
-    """`User`, `Assistant`, `Tool Call <name>`, `Reasoning`, `File`, …"""
+    """`User`, `Assistant`, `Tool Call <name>`, `Reasoning`, `File`, …; empty for a reminder about
+    the time between two messages."""
     part: part_types.Part
     is_call: bool = False
     """A tool call has two lines: one for the call, where this is True, and one for its outcome."""
@@ -42,7 +48,7 @@ def iter_lines(messages: Iterable[StoredMessage]) -> Iterator[TranscriptLine]:
     messages.
     """
     seen_calls: set[str] = set()
-    entries = [
+    entries: list[tuple[StoredMessage, part_types.Part, datetime]] = [
         (message, part, time) for message in messages for part, time in _read_message_parts(message)
     ]
     last = {
@@ -67,12 +73,24 @@ def _read_message_parts(message: StoredMessage) -> Iterator[tuple[part_types.Par
     A part without a time gets the time of the message.
     """
     content = message.content
+    if message.role == "signal" and (gap := _get_gap_text(content)):
+        yield part_types.TextPart(gap), message.created_at
+        return
     parts = content.get("parts") or [{"type": "text", "text": content.get("content") or ""}]
     for index, stored_part in enumerate(parts):
         part = part_types.read_part(parts, index)
         if part is None or isinstance(part, part_types.UnknownPart):
             continue
         yield part, get_part_time(stored_part) or message.created_at
+
+
+def _get_gap_text(content: Mapping[str, Any]) -> str:
+    """Return how much time a reminder says has passed, or an empty text for another message."""
+    metadata = content.get("metadata")
+    if not isinstance(metadata, Mapping) or metadata.get("reminderType") != GAP_REMINDER:
+        return ""
+    gap = metadata.get("gapText")
+    return gap if isinstance(gap, str) else ""
 
 
 def get_part_time(part: Any) -> datetime | None:
@@ -96,6 +114,8 @@ def _get_label(message: StoredMessage, part: part_types.Part) -> str:
             return "Image" if is_image else "File"
         case part_types.SourcePart():
             return "Source"
+    if message.role == "signal" and _get_gap_text(message.content):
+        return ""
     return message.role.capitalize()
 
 
@@ -104,7 +124,7 @@ def format_for_title(messages: Iterable[StoredMessage]) -> str:
     lines = [
         f"{line.label}: {prompt_escaping.indent_lines(text)}"
         for line in iter_lines(messages)
-        if (text := _format_line_for_title(line).strip())
+        if line.label and (text := _format_line_for_title(line).strip())
     ]
     return "\n".join(lines)
 
@@ -157,10 +177,12 @@ def format_for_observer(messages: Iterable[StoredMessage], *, timezone: tzinfo =
         if (today := f"{moment:%b} {moment.day} {moment.year}:") != day:
             lines.append(today)
             day, clock = today, ""
+        text = prompt_escaping.escape_tags(text)
+        if not line.label:
+            lines.append(text)
+            continue
         now = f" ({moment.hour % 12 or 12}:{moment:%M %p})"
-        lines.append(
-            f"{line.label}{'' if now == clock else now}: {prompt_escaping.escape_tags(text)}"
-        )
+        lines.append(f"{line.label}{'' if now == clock else now}: {text}")
         clock = now
     return "\n".join(lines)
 
@@ -191,6 +213,8 @@ def _format_line_for_observer(line: TranscriptLine, numbers: _AttachmentNumbers)
                 tokens.truncate_to_tokens(format_outline(part.args), MAX_ARGS_TOKENS)
                 or "(no arguments)"
             )
+        case part_types.ToolCall() if part.name in SKILL_TOOLS:
+            return SKILL_RESULT
         case part_types.ToolCall():
             result = _dump_json(_get_value(part, False), indent=True)
             return (

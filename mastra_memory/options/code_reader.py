@@ -51,9 +51,12 @@ class CodeReader:
         )
 
     def _read_callable(self, path: str, value: Any) -> Callable[..., Any] | None:
-        function: Callable[..., Any] | None = self._import_value(path, value)
-        if function is None or callable(function):
-            return function
+        function = self._import_value(path, value)
+        if function is None:
+            return None
+        if callable(function):
+            callback: Callable[..., Any] = function
+            return callback
         self._add_error(path, "must be a function, or its dotted path")
         return None
 
