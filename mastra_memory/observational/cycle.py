@@ -34,6 +34,7 @@ from mastra_memory.observational import (
 from mastra_memory.observational.activation import Trigger
 from mastra_memory.observational.claims import Claim
 from mastra_memory.observational.keys import RecordKey
+from mastra_memory.observational.status import ObservationStatus
 from mastra_memory.observational.work import Work
 
 logger = logging.getLogger(__name__)
@@ -152,6 +153,7 @@ def run_cycle(
     now = status.read_status(job.key, job.options)
     if now.record is None:
         return result
+    _store_pending(now)
     is_due = now.should_observe or (everything and now.pending_messages > 0)
     if is_due or now.should_buffer:
         claim = claims.claim_observing(now.record, "observing" if is_due else "buffering")
@@ -165,6 +167,14 @@ def run_cycle(
             claims.release(claim)
     result.reflected = reflecting.maybe_reflect(job)
     return result
+
+
+def _store_pending(now: ObservationStatus) -> None:
+    """Store the count for clients that read the record. Nothing here depends on it."""
+    record = now.record
+    if record is not None and record.pending_message_tokens != now.pending_tokens:
+        records = ObservationalRecord.objects.live().filter(pk=record.pk)
+        records.update(pending_message_tokens=now.pending_tokens)
 
 
 def _observe(job: Work, claim: Claim, result: CycleResult, *, everything: bool) -> None:

@@ -54,7 +54,8 @@ def observe_pending(job: Work, claim: Claim, *, everything: bool = False) -> Ite
 def _observe_thread(job: Work, claim: Claim, thread_id: str, tokens: int) -> Iterator[int]:
     """Observe the messages of one thread, `tokens` in all, in batches if there are many."""
     limit = job.batch_tokens
-    while tokens > 0:
+    is_last = False
+    while not is_last:
         is_last = tokens <= limit * REST_RATIO
         messages = _list_messages(job.key, thread_id, None if is_last else limit)
         if not messages:
