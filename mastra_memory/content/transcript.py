@@ -156,7 +156,12 @@ def _dump_json(value: Any, *, indent: bool = False) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None, default=str).decode()
 
 
-def format_for_observer(messages: Iterable[StoredMessage], *, timezone: tzinfo = UTC) -> str:
+def format_for_observer(
+    messages: Iterable[StoredMessage],
+    *,
+    timezone: tzinfo = UTC,
+    max_part_chars: int | None = None,
+) -> str:
     """Return the transcript with days and times, for observations and summaries.
 
     The date precedes the first line of each day. A line has a time only if it differs from that
@@ -165,6 +170,7 @@ def format_for_observer(messages: Iterable[StoredMessage], *, timezone: tzinfo =
     Args:
         messages: Messages in the order of the conversation.
         timezone: The time zone of days and times.
+        max_part_chars: The maximum length of each entry. Longer ones end with `…`.
     """
     lines: list[str] = []
     day = clock = ""
@@ -173,6 +179,8 @@ def format_for_observer(messages: Iterable[StoredMessage], *, timezone: tzinfo =
         text = _format_line_for_observer(line, numbers)
         if not text.strip():
             continue
+        if max_part_chars is not None and len(text) > max_part_chars:
+            text = f"{text[:max_part_chars]}…"
         moment = line.time.astimezone(timezone)
         if (today := f"{moment:%b} {moment.day} {moment.year}:") != day:
             lines.append(today)

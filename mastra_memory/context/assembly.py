@@ -7,7 +7,8 @@ from mastra_memory.content import message_text, tokens
 from mastra_memory.context import rendering, thread_history
 from mastra_memory.context.blocks import Block, BlockKind, Context
 from mastra_memory.context.thread_history import ThreadState
-from mastra_memory.models import ObservationalRecord
+from mastra_memory.db import times
+from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.observational import generations
 from mastra_memory.options import MemoryOptions
 from mastra_memory.types import StoredMessage
@@ -54,10 +55,9 @@ def build_context(
     log = record.active_observations if record else ""
     blocks = [
         _build_text_block("working_memory", _render_working_memory(options, thread)),
-        _build_text_block(
-            "observations", rendering.render_observations(log, thread.observer_metadata)
-        ),
+        _build_text_block("observations", _render_observations(options, thread, record, log)),
         _build_text_block("remembered", rendering.render_other_conversations(other_threads)),
+        _build_message_block("continuation", _list_continuation_messages(thread, log)),
         _build_message_block(
             "history", thread_history.merge_tool_calls(options, history, new_messages)
         ),
@@ -76,6 +76,35 @@ def _find_record(options: MemoryOptions, thread: ThreadState) -> ObservationalRe
         return None
     scope = options.observational_memory.scope
     return generations.find_head(scope, thread_id=thread.thread_id, resource_id=thread.resource_id)
+
+
+def _render_observations(
+    options: MemoryOptions, thread: ThreadState, record: ObservationalRecord | None, log: str
+) -> str:
+    """Return the log with what belongs to it: hints, and messages of other conversations."""
+    observational = options.observational_memory
+    if observational is None:
+        return ""
+    timezone = times.get_timezone(record.observed_timezone if record else "")
+    others = ""
+    if record is not None and record.scope == Scope.RESOURCE and log.strip():
+        others = rendering.render_other_threads(
+            thread_history.list_unobserved_elsewhere(thread, observational), timezone=timezone
+        )
+    return rendering.render_observations(
+        log,
+        thread.observer_metadata,
+        options=observational,
+        timezone=timezone,
+        other_conversations=others,
+    )
+
+
+def _list_continuation_messages(thread: ThreadState, log: str) -> list[StoredMessage]:
+    """Return the message that stands for the messages that observations replaced, if there are."""
+    if not log.strip():
+        return []
+    return [rendering.build_continuation_message(thread.thread_id, thread.resource_id)]
 
 
 def _render_working_memory(options: MemoryOptions, thread: ThreadState) -> str:

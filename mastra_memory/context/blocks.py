@@ -7,7 +7,9 @@ from mastra_memory.content import tokens
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.types import StoredMessage
 
-BlockKind = Literal["working_memory", "observations", "remembered", "history", "new"]
+BlockKind = Literal[
+    "working_memory", "observations", "remembered", "continuation", "history", "new"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Context:
 
     @property
     def messages(self) -> tuple[StoredMessage, ...]:
-        """The messages of all blocks: the history, then the new ones."""
+        """The messages of all blocks: the continuation message, the history, then the new ones."""
         return tuple(message for block in self.blocks for message in block.messages)
 
     @property

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-_BOUNDARY = re.compile(r"\n*^--- message boundary \([^)\n]*\) ---$\n*", re.MULTILINE)
-_GROUP_TAG = re.compile(r"</?observation-group\b[^>\n]*>\n?", re.IGNORECASE)
+from mastra_memory.observational import groups
+from mastra_memory.observational.log import split_at_boundaries
+
 _REPLACEMENTS = (
     # The number of an observation at the beginning of a line: [O12].
     (re.compile(r"^([ \t]*(?:[*-] )?)\[O\d+\][ \t]*", re.MULTILINE), r"\1"),
@@ -52,26 +53,57 @@ _INTENTION = re.compile(
 
 def format_observations(log: str, today: date) -> str:
     """Return the log without the Observer's marks, and with dates relative to `today`."""
-    text = _GROUP_TAG.sub("", _BOUNDARY.sub("\n\n", log))
+    return "\n\n".join(format_pieces(log, today))
+
+
+def format_pieces(log: str, today: date, *, with_groups: bool = False) -> list[str]:
+    """Return the pieces between the boundaries of a log, formatted for the agent.
+
+    Empty pieces are left out.
+
+    Args:
+        log: The observations as they are stored.
+        today: The day to which dates are relative.
+        with_groups: Show groups as headings with their ranges, and keep the Observer's marks, so
+            that the agent can look up the messages behind a group.
+    """
+    dates = _RelativeDates(today)
+    pieces = []
+    for piece in split_at_boundaries(log):
+        text = groups.render_groups(piece.text) if with_groups else _slim(piece.text)
+        lines = "\n".join(dates.add_to(text.strip().split("\n")))
+        if lines := re.sub(r"\n{3,}", "\n\n", lines).strip():
+            pieces.append(lines)
+    return pieces
+
+
+def _slim(text: str) -> str:
+    """Return the text without what only the Observer and the Reflector need."""
+    text = groups.strip_group_tags(text)
     for pattern, replacement in _REPLACEMENTS:
         text = pattern.sub(replacement, text)
-    text = "\n".join(_add_relative_dates(text.strip().split("\n"), today))
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
+    return text
 
 
-def _add_relative_dates(lines: list[str], today: date) -> Iterator[str]:
-    """Add relative dates to headings and notes, and a line for each gap of more than a day."""
-    previous: date | None = None
-    for line in lines:
-        heading = _HEADING.match(line)
-        day = _make_date(heading, int(heading["day"])) if heading else None
-        if day is None:
-            yield _NOTE.sub(lambda note: _format_note(note, today), line)
-            continue
-        if previous is not None and (gap := (day - previous).days) > 1:
-            yield from ("", f"[{_format_gap(gap)}]", "")
-        yield f"{line.rstrip()} ({format_relative_days((today - day).days)})"
-        previous = day
+class _RelativeDates:
+    """Add relative dates to the pieces of one log, in order."""
+
+    def __init__(self, today: date) -> None:
+        self.today = today
+        self.previous: date | None = None
+
+    def add_to(self, lines: list[str]) -> Iterator[str]:
+        """Add relative dates to headings and notes, and a line for each gap of more than a day."""
+        for line in lines:
+            heading = _HEADING.match(line)
+            day = _make_date(heading, int(heading["day"])) if heading else None
+            if day is None:
+                yield _NOTE.sub(lambda note: _format_note(note, self.today), line)
+                continue
+            if self.previous is not None and (gap := (day - self.previous).days) > 1:
+                yield from ("", f"[{_format_gap(gap)}]", "")
+            yield f"{line.rstrip()} ({format_relative_days((self.today - day).days)})"
+            self.previous = day
 
 
 def _format_note(note: re.Match[str], today: date) -> str:

@@ -11,12 +11,17 @@ from mastra_memory.context import queries
 from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import AccessDenied, MastraMemoryError
 from mastra_memory.models import ObservationalRecord, Scope
-from mastra_memory.options import MemoryOptions
+from mastra_memory.observational import tracking
+from mastra_memory.observational.keys import RecordKey
+from mastra_memory.options import MemoryOptions, ObservationalMemoryOptions
 from mastra_memory.recall import matches, recent
 from mastra_memory.recall.recent import FittingMessages, TokenLimitCursor
 from mastra_memory.types import StoredMessage
 
 logger = logging.getLogger(__name__)
+
+OBSERVATION_BACKLOG = 2
+"""How many times the threshold of observation are read of other conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +160,23 @@ def _read_within_tokens(
     if trimmed.left_out is not None and not options.read_only:
         TokenLimitCursor.at(trimmed.left_out, limits).save(thread.thread_id)
     return list(trimmed.messages)
+
+
+def list_unobserved_elsewhere(
+    thread: ThreadState, options: ObservationalMemoryOptions
+) -> dict[str, list[StoredMessage]]:
+    """Return the unobserved messages of the resource's other threads, by thread.
+
+    At most twice the messages that are observed at once are read, the oldest first: there are
+    more only while observation is behind.
+    """
+    messages_by_thread: dict[str, list[StoredMessage]] = {}
+    limit = OBSERVATION_BACKLOG * options.observation.message_tokens
+    key = RecordKey.about_resource(thread.resource_id)
+    for message in tracking.list_unobserved(key, limit_tokens=limit):
+        if message.thread_id != thread.thread_id:
+            messages_by_thread.setdefault(message.thread_id, []).append(message)
+    return messages_by_thread
 
 
 def merge_tool_calls(

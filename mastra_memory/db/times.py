@@ -1,7 +1,8 @@
 """Read and write times as in the API: ISO 8601 in UTC with milliseconds and a `Z`."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
 def now() -> datetime:
@@ -36,3 +37,11 @@ def parse_time(value: Any) -> datetime:
 def format_time(moment: datetime) -> str:
     """Return the time in UTC as text, like `2024-01-01T00:00:00.000Z`."""
     return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+def get_timezone(name: str) -> tzinfo:
+    """Return the time zone with this IANA name, or UTC if there is none."""
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC

@@ -108,8 +108,13 @@ def wrap_in_thread(thread_id: str, text: str) -> str:
 
 
 def format_thread_tag(thread_id: str) -> str:
-    """Return the opening tag of a thread. Characters that would end the id are escaped."""
-    return f'<thread id="{_UNSAFE_IN_ID.sub(lambda match: _ENTITIES[match[0]], thread_id)}">'
+    """Return the opening tag of a thread."""
+    return f'<thread id="{escape_attribute(thread_id)}">'
+
+
+def escape_attribute(value: str) -> str:
+    """Return the value with entities for the characters that would end an attribute."""
+    return _UNSAFE_IN_ID.sub(lambda match: _ENTITIES[match[0]], value)
 
 
 def read_thread_id(attribute: str) -> str:

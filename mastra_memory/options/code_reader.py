@@ -41,7 +41,9 @@ class CodeReader:
 
     def read_hooks(self) -> ObservationHooks:
         """Return the functions that change or redact texts."""
-        value = snake_keys(self._get("hooks") or {})
+        value = snake_keys(self._get("hooks"))
+        if value is None:
+            return ObservationHooks()
         names = {item.name for item in fields(ObservationHooks)}
         if not isinstance(value, Mapping) or not set(value) <= names:
             self._add_error("hooks", f"must be an object with {', '.join(sorted(names))}")

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mastra_memory.db import json_text
@@ -187,6 +187,11 @@ class _MemoryOptionsReader(OptionsReader):
             raw=self.raw,
         )
         self.raise_issues()
+        observational = options.observational_memory
+        if observational is not None and observational.observation.manage_working_memory:
+            # The Observer keeps the working memory, so the agent gets no tool to change it.
+            working_memory = replace(options.working_memory, agent_managed=False)
+            return replace(options, working_memory=working_memory)
         return options
 
     def last_messages(self) -> int | Literal[False]:

@@ -62,7 +62,14 @@ def test_context__blocks_are_ordered_and_immutable() -> None:
     make_record(thread, active_observations="* likes dogs", last_observed_at=moment(0))
     memory.update_working_memory("t", "name: Ann")
     context = memory.context("t", new_messages="What does my dog like to do in the park?")
-    assert kinds(context) == ["working_memory", "observations", "remembered", "history", "new"]
+    assert kinds(context) == [
+        "working_memory",
+        "observations",
+        "remembered",
+        "continuation",
+        "history",
+        "new",
+    ]
     with pytest.raises(FrozenInstanceError):
         context.blocks = ()  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
@@ -278,7 +285,7 @@ def test_context__hides_observed_messages() -> None:
     memory = Memory(options={"observationalMemory": True, "lastMessages": 1})
     make_record(thread, active_observations="* a note", last_observed_at=moment(1))
     context = memory.context("t")
-    assert ids(context) == ["t2", "t3"]
+    assert ids(context) == ["om-continuation", "t2", "t3"]
     assert context.has_observations and "* a note" in (context.system_message or "")
 
 

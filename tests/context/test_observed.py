@@ -1,13 +1,14 @@
 """Observations in the context of an agent."""
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from mastra_memory.context import observation_text
 from mastra_memory.memory import Memory
+from mastra_memory.observational.log import format_heading
 from tests.support.factories import a_message, make_record, make_thread, moment, save
 
 TODAY = date(2025, 6, 20)
@@ -56,9 +57,105 @@ def test_format_observations__removes_marks_adds_distances(log: str, formatted: 
     )
 
 
+def test_format_observations__example_of_the_specification() -> None:
+    log = """Date: May 15, 2025
+* 🔴 (09:00) User will visit Rome (meaning May 30, 2025)
+
+--- message boundary (2025-06-10T10:07:00.000Z) ---
+
+Date: Jun 10, 2025
+* 🟡 (10:00) User is back"""
+    assert observation_text.format_observations(log, TODAY) == (
+        "Date: May 15, 2025 (1 month ago)\n"
+        "* 🔴 (09:00) User will visit Rome "
+        "(meaning May 30, 2025 - 3 weeks ago, likely already happened)\n\n"
+        "[3 weeks later]\n\nDate: Jun 10, 2025 (1 week ago)\n* (10:00) User is back"
+    )
+
+
+@pytest.mark.parametrize(
+    ("days", "gap"),
+    [
+        (1, None),
+        (2, "[2 days later]"),
+        (6, "[6 days later]"),
+        (7, "[1 week later]"),
+        (13, "[1 week later]"),
+        (14, "[2 weeks later]"),
+        (29, "[4 weeks later]"),
+        (30, "[1 month later]"),
+        (59, "[1 month later]"),
+        (60, "[2 months later]"),
+        (400, "[13 months later]"),
+        (-3, None),
+    ],
+)
+def test_format_observations__gaps_between_days(days: int, gap: str | None) -> None:
+    first = date(2024, 3, 1)
+    log = "\n".join(f"{format_heading(day)}\n* x" for day in (first, first + timedelta(days)))
+    lines = observation_text.format_observations(log, TODAY).split("\n")
+    assert [line for line in lines if line.startswith("[")] == ([gap] if gap else [])
+
+
+@pytest.mark.parametrize(
+    ("note", "day"),
+    [
+        ("meaning May 30, 2025", date(2025, 5, 30)),
+        ("meaning Jun 17-18, 2025", date(2025, 6, 17)),
+        ("estimated early May 2025", date(2025, 5, 7)),
+        ("estimated mid May 2025", date(2025, 5, 15)),
+        ("estimated late May 2025", date(2025, 5, 23)),
+        ("estimated April to May 2025", date(2025, 5, 1)),
+        ("estimated April to early May 2025", date(2025, 5, 1)),
+    ],
+)
+def test_format_observations__forms_of_dates(note: str, day: date) -> None:
+    ago = observation_text.format_relative_days((TODAY - day).days)
+    assert observation_text.format_observations(f"* x ({note})", TODAY) == f"* x ({note} - {ago})"
+
+
+@pytest.mark.parametrize(
+    "intention",
+    """will|plans to|plan to|planning to|looking forward to|going to|intends to|intend to|wants to|
+want to|needs to|need to|about to""".replace("\n", "").split("|"),
+)
+def test_format_observations__past_intention_has_likely_happened(intention: str) -> None:
+    past = observation_text.format_observations(f"* {intention} go (meaning May 1, 2025)", TODAY)
+    assert past.endswith("- 1 month ago, likely already happened)")
+    future = observation_text.format_observations(f"* {intention} go (meaning Jul 1, 2025)", TODAY)
+    assert future.endswith("(meaning Jul 1, 2025 - in 1 week)")
+
+
+def test_format_pieces__with_groups_keeps_marks_and_shows_ranges() -> None:
+    group = '<observation-group id="g1" range="a:b">\n* 🟡 (10:00) A [tag]\n</observation-group>'
+    log = f"{group}\n\n--- message boundary (2025-01-04T10:07:00.000Z) ---\n\n* 🟢 B -> C"
+    assert observation_text.format_pieces(log, TODAY, with_groups=True) == [
+        "## Group `g1`\n_range: `a:b`_\n\n* 🟡 (10:00) A [tag]",
+        "* 🟢 B -> C",
+    ]
+    assert observation_text.format_pieces(log, TODAY) == ["* (10:00) A", "* B C"]
+
+
 @pytest.mark.parametrize(
     ("days", "text"),
     [
+        (2, "2 days ago"),
+        (7, "1 week ago"),
+        (14, "2 weeks ago"),
+        (30, "1 month ago"),
+        (60, "2 months ago"),
+        (365, "1 year ago"),
+        (-2, "in 2 days"),
+        (-6, "in 6 days"),
+        (-13, "in 1 week"),
+        (-14, "in 2 weeks"),
+        (-29, "in 4 weeks"),
+        (-30, "in 1 month"),
+        (-59, "in 1 month"),
+        (-60, "in 2 months"),
+        (-364, "in 12 months"),
+        (-365, "in 1 year"),
+        (-730, "in 2 years"),
         (0, "today"),
         (1, "yesterday"),
         (-1, "tomorrow"),
@@ -85,10 +182,10 @@ def save_conversation(thread_id: str = "t", **more: Any) -> Any:
 
 
 def list_context_ids(**options: Any) -> list[str]:
-    """Return the ids of the messages of the context."""
-    return [
-        message.id for message in Memory(options={**OBSERVING, **options}).context("t").messages
-    ]
+    """Return the ids of the stored messages of the context."""
+    context = Memory(options={**OBSERVING, **options}).context("t")
+    block = context.block("history")
+    return [message.id for message in block.messages] if block else []
 
 
 @pytest.mark.django_db
@@ -121,7 +218,7 @@ def test_context__uses_newest_generation() -> None:
     context = Memory(options=OBSERVING).context("t")
     assert "* new" in (context.system_message or "")
     assert "* old" not in (context.system_message or "")
-    assert [message.id for message in context.messages] == ["t3"]
+    assert [message.id for message in context.messages] == ["om-continuation", "t3"]
 
 
 @pytest.mark.django_db

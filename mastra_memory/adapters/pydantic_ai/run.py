@@ -111,7 +111,8 @@ def _convert_prompt(prompt: Prompt) -> list[Json]:
 
 def _build_run_arguments(memory: Memory, context: Context, run_options: Json) -> Json:
     """Return the arguments of `agent.run`: those of the caller, and those for the memory."""
-    history = context.block("history")
+    blocks = [context.block("continuation"), context.block("history")]
+    history = [message for block in blocks if block for message in block.messages]
     tool = working_memory_tool(memory, thread_id=context.thread_id, resource_id=context.resource_id)
     toolsets = [*run_options.get("toolsets", ()), *([FunctionToolset([tool])] if tool else [])]
     given = run_options.get("instructions") or ()
@@ -119,7 +120,7 @@ def _build_run_arguments(memory: Memory, context: Context, run_options: Json) ->
     if context.system_message:
         instructions.append(context.system_message)
     return run_options | {
-        "message_history": to_messages(history.messages) if history else None,
+        "message_history": to_messages(history) if history else None,
         "instructions": instructions,
         "toolsets": toolsets,
     }

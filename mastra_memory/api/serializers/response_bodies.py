@@ -311,7 +311,9 @@ class BlockMessageIdsField(IdListField):
 class ContextBlockSerializer(ResponseSerializer):
     """One block of a context: text of the system prompt, or messages, named by their ids."""
 
-    kind = BlockKindField(["workingMemory", "observations", "remembered", "history", "new"])
+    kind = BlockKindField(
+        ["workingMemory", "observations", "remembered", "continuation", "history", "new"]
+    )
     tokens = IntegerField()
     text = OptionalTextField(required=False)
     messageIds = BlockMessageIdsField(source="messages", required=False)
