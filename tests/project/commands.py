@@ -6,7 +6,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = ("DATABASE_URL", "CELERY_BROKER_URL", "DJANGO_ENV", "DEBUG", "SECRET_KEY", "HOST", "PORT")
+# `project.wsgi` sets STATEMENT_TIMEOUT; another test of this process may have imported it.
+OURS = (
+    "DATABASE_URL",
+    "CELERY_BROKER_URL",
+    "DJANGO_ENV",
+    "DEBUG",
+    "SECRET_KEY",
+    "HOST",
+    "PORT",
+    "STATEMENT_TIMEOUT",
+)
 
 
 def environment(var_dir: Path, **variables: str) -> dict[str, str]:

@@ -102,7 +102,8 @@ def build_server_command(port: int, *, workers: int = 1) -> list[str]:
 
 def environment(settings: str, var_dir: Path, **more: str) -> dict[str, str]:
     """Return the environment of our server: these settings, its own database, no DEBUG."""
-    foreign = {"DATABASE_URL", "CELERY_BROKER_URL", "ALLOWED_HOSTS"}
+    # `project.wsgi` sets STATEMENT_TIMEOUT; another test of this process may have imported it.
+    foreign = {"DATABASE_URL", "CELERY_BROKER_URL", "ALLOWED_HOSTS", "STATEMENT_TIMEOUT"}
     kept = {name: value for name, value in os.environ.items() if name not in foreign}
     ours = {"DJANGO_SETTINGS_MODULE": settings, "MASTRA_VAR_DIR": str(var_dir)}
     plain = {"DJANGO_ENV": "development", "DEBUG": "0", "PYTHONPATH": str(ROOT)}
