@@ -35,8 +35,8 @@ class AppSettings:
     TOKEN_COUNTER: str = "mastra_memory.content.tokens.HeuristicCounter"
     """Dotted path of the class that counts tokens; see `tokens.TokenCounter`."""
     RESOURCE_FOR_REQUEST: str = "mastra_memory.api.permissions.resource_of_user"
-    """Dotted path of a function that returns the resource id of a request, or None for a caller who
-    may see all resources."""
+    """Dotted path of a function that returns the resource id of a request. If it returns None,
+    users with the permission `access_all_resources` can access all data, and other users none."""
     ADMIN_THREADS: str = ""
     """Dotted path of a function that takes a request and a queryset of threads, and returns the
     threads that the user may see in the admin. Empty means all."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from mastra_memory.content import tool_calls
 from mastra_memory.context import queries
-from mastra_memory.db import json_text, times
+from mastra_memory.db import json_text, sql, times
 from mastra_memory.exceptions import AccessDenied, MastraMemoryError
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.observational import tracking
@@ -95,17 +95,20 @@ def read_history(
 ) -> list[StoredMessage]:
     """Return the messages of the thread for the prompt, oldest first.
 
-    With observational memory, these are the messages that have not been observed yet. Otherwise
-    they are the last messages, limited by number or by tokens.
+    With observational memory, these are the messages that have not been observed yet, and those
+    whose observations are buffered. Otherwise they are the last messages, limited by number or by
+    tokens.
     """
-    if not thread.exists:
+    if not thread.exists or options.is_history_disabled:
         return []
     if record is not None:
-        since = thread.get_observed_until(record)
-        skipped = {*exclude_ids, *(record.observed_message_ids or ())}
-        return recent.list_newest(thread.thread_id, None, since=since, exclude_ids=skipped)[::-1]
-    if options.is_history_disabled:
-        return []
+        unobserved = sql.Where()
+        cursor = thread.get_observed_until(record)
+        tracking.filter_unobserved(unobserved, record, thread.thread_id, cursor)
+        newest_first = recent.list_newest(
+            thread.thread_id, None, condition=unobserved, exclude_ids=exclude_ids
+        )
+        return newest_first[::-1]
     if options.message_history is None:
         count = int(options.last_messages)
         return recent.list_last_messages(thread.thread_id, count, exclude_ids=exclude_ids)

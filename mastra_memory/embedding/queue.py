@@ -237,8 +237,8 @@ def enqueue(model: str, *, everything: bool = False, again: bool = False) -> int
 
 
 @retry_conflicts
-def enqueue_copies(model: str) -> int:
-    """Enqueue copied messages that have no vectors although other messages of the clone do.
+def enqueue_cloned_messages(model: str) -> int:
+    """Enqueue messages of clones that have no vectors although other messages of the clone do.
 
     Cloning copies the vectors or the requests of each message. If a copy has neither, a worker
     changed the original at the same time. Messages that were saved to the clone later are not

@@ -56,7 +56,9 @@ class MemoryBase:
         self.options: MemoryOptions = conf.get_agent_options(agent_id).merged(options)
 
     def _get_or_create_thread(self, thread_id: str, resource_id: str | None) -> StoredThread:
-        """Return the thread. Create it if it is missing, owned by `thread_id` by default.
+        """Return the thread. Create it if it does not exist.
+
+        If `resource_id` is None, the id of a new thread is also the id of its resource.
 
         Raises:
             AccessDenied: The thread belongs to another resource.

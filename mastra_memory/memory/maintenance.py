@@ -24,7 +24,7 @@ def embed_pending() -> int:
     """Embed all messages that are due, and return how many were embedded."""
     queue.fail_expired()
     for model in conf.get_embedding_models():
-        queue.enqueue_copies(model)
+        queue.enqueue_cloned_messages(model)
     total, more = 0, True
     while more:
         done, more = indexing.embed_pending(seconds=tasks.EMBED_TASK_SECONDS)
@@ -120,7 +120,8 @@ def build_indexes(
     limit = conf.app_settings().EXACT_SEARCH_LIMIT
     for kind in stats.list_vector_counts():
         index = VectorIndex.for_model(model, kind.dimensions)
-        if kind.model != model or kind.index_ready or index.column_type is None:
+        is_indexable = index.column_type is not None  # pgvector limits the number of dimensions
+        if kind.model != model or kind.index_ready or not is_indexable:
             continue
         if always or kind.vectors > limit:
             before_build(kind.vectors)

@@ -28,7 +28,9 @@ class ObservationalMemoryMethods(MemoryBase):
     """Observe, reflect, and read the observations on a thread or a resource.
 
     The agent's scope decides which of `thread_id` and `resource_id` is used. Methods that only
-    read a record return none if that id is missing. The others raise `InvalidInput`.
+    read a record find none if that id is missing. The others raise `InvalidInput`. A record has
+    generations: each reflection, which shortens the observations, and each correction by a person
+    creates a new one.
     """
 
     def get_observational_record(

@@ -20,7 +20,7 @@ from mastra_memory.types import StoredMessage
 
 SUMMARY_PAGE_SIZE = 100
 
-MessagesInput = MessageInput | Iterable[MessageInput]
+OneOrMoreMessages = MessageInput | Iterable[MessageInput]
 """One message or several: texts, messages in any of Mastra's formats, or `StoredMessage`."""
 
 ExtractionSchema = type[object] | Mapping[str, object]
@@ -35,7 +35,7 @@ class TurnMethods(MessageSaving):
         thread_id: str,
         *,
         resource_id: str | None = None,
-        new_messages: MessagesInput = (),
+        new_messages: OneOrMoreMessages = (),
         options: OptionOverrides | None = None,
     ) -> Context:
         """Return what the model should read before it answers.
@@ -77,10 +77,10 @@ class TurnMethods(MessageSaving):
     def save_turn(
         self,
         thread_id: str,
-        messages: MessagesInput,
+        messages: OneOrMoreMessages,
         *,
         resource_id: str | None = None,
-        answer: Callable[[Context], MessagesInput] | MessagesInput | None = None,
+        answer: Callable[[Context], OneOrMoreMessages] | OneOrMoreMessages | None = None,
         turn_id: str | None = None,
         options: OptionOverrides | None = None,
     ) -> Turn:
@@ -121,10 +121,10 @@ class TurnMethods(MessageSaving):
     async def asave_turn(
         self,
         thread_id: str,
-        messages: MessagesInput,
+        messages: OneOrMoreMessages,
         *,
         resource_id: str | None = None,
-        answer: Callable[[Context], Awaitable[MessagesInput]],
+        answer: Callable[[Context], Awaitable[OneOrMoreMessages]],
         turn_id: str | None = None,
         options: OptionOverrides | None = None,
     ) -> Turn:
@@ -142,7 +142,7 @@ class TurnMethods(MessageSaving):
     def _begin_turn(
         self,
         thread_id: str,
-        messages: MessagesInput,
+        messages: OneOrMoreMessages,
         resource_id: str | None,
         turn_id: str | None,
         options: OptionOverrides | None,
@@ -164,7 +164,7 @@ class TurnMethods(MessageSaving):
         stored = self._save_rows(thread_id, rows, durable=durable)
         return Turn(built, stored, answer, repeated=bool(answer), answer_key=answer_key)
 
-    def _end_turn(self, turn: Turn, answer: MessagesInput) -> Turn:
+    def _end_turn(self, turn: Turn, answer: OneOrMoreMessages) -> Turn:
         thread_id = turn.context.thread_id
         rows = turns.build_rows(
             answer,
@@ -233,7 +233,7 @@ class TurnMethods(MessageSaving):
 
     def summarize_conversation(
         self,
-        messages: MessagesInput,
+        messages: OneOrMoreMessages,
         *,
         thread_id: str | None = None,
         resource_id: str | None = None,

@@ -446,6 +446,14 @@ class Migration(migrations.Migration):
                 name="mastra_om_pinned_is_list",
             ),
         ),
+        migrations.AddIndex(
+            model_name="observationchunk",
+            index=models.Index(
+                condition=models.Q(("activated_at__isnull", True)),
+                fields=["record", "position"],
+                name="mastra_chunk_buffered",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="observationchunk",
             constraint=models.UniqueConstraint(

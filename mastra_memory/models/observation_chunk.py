@@ -81,6 +81,13 @@ class ObservationChunk(models.Model):
             models.UniqueConstraint(fields=["record", "position"], name="mastra_chunk_position"),
             models.UniqueConstraint(fields=["record", "cycle_id"], name="mastra_chunk_cycle"),
         ]
+        indexes = [
+            models.Index(
+                fields=["record", "position"],
+                condition=models.Q(activated_at__isnull=True),
+                name="mastra_chunk_buffered",
+            ),
+        ]
 
     def __str__(self) -> str:
         return str(self.id)

@@ -2,7 +2,8 @@
 
 A model call takes seconds, so nothing is locked during it. Each function here looks again: it locks
 the thread and then the live record, and checks that the claim is still valid. The new log is
-composed and counted before that, and again if the log has changed meanwhile.
+composed and counted before that. If the log changes again and again, it is composed under the lock,
+so that no result is lost.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ from datetime import datetime, timedelta
 
 from mastra_memory.content import tokens
 from mastra_memory.db import json_text, routing, sql, times
-from mastra_memory.exceptions import ClaimLost, LogChanged
+from mastra_memory.exceptions import ClaimLost
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.models.fields import new_id
 from mastra_memory.observational import generations, log, queries, thread_metadata, tracking
@@ -76,38 +77,64 @@ def commit_observation(
 
     Raises:
         ClaimLost: Another worker has taken over, the record was deleted, or no message is left.
-        LogChanged: The log was changed again and again.
     """
     text = json_text.clean_text(text)
     hints = hints or Hints()
     source = _SourceMessages.read(messages)
     moment = messages[-1].created_at
-    for _ in range(generations.MAX_COMMIT_ATTEMPTS):
+
+    def compose(record: ObservationalRecord) -> tuple[str, int]:
+        composed = log.append_observations(record.active_observations, text, moment)
+        return composed, _count_changed(record, composed)
+
+    attempts = 0
+    while True:
+        attempts += 1
         live = generations.get_live(claim.key)
-        composed = log.append_observations(live.active_observations, text, moment)
-        token_count = _count_changed(live, composed)
+        new_log = compose(live)
         with routing.atomic():
             thread = thread_metadata.lock_thread(source.thread_id)
             locked = generations.lock_live(claim.key, claim)
             if not generations.is_unchanged(live, locked):
-                continue
-            dropped = _drop_overlapping_chunks(locked, source)
-            chunk = _insert_chunk(
-                locked, text, source, hints, cycle_id, group_id, activated_at=times.now()
+                if attempts < generations.MAX_UNLOCKED_ATTEMPTS:
+                    continue
+                new_log = compose(locked)
+            return _store_observation(
+                locked,
+                new_log,
+                text,
+                source,
+                hints,
+                (cycle_id, group_id),
+                thread,
+                title,
+                merge_extracted,
             )
-            _append(locked, composed, token_count, _get_newest(chunk), claim.key)
-            locked.total_tokens_observed += chunk.message_tokens
-            locked.save()
-            change = None
-            if thread is not None:
-                metadata = thread_metadata.set_hints(thread.metadata, hints, remove_missing=True)
-                metadata = merge_extracted(metadata) if merge_extracted else metadata
-                _save_cursor(thread, metadata, locked, chunk)
-                change = thread_metadata.apply_title(thread, title)
-        return Commit(
-            record=locked, chunk=chunk, title_change=change, dropped_chunk_ids=tuple(dropped)
-        )
-    raise LogChanged
+
+
+def _store_observation(
+    record: ObservationalRecord,
+    new_log: tuple[str, int],
+    text: str,
+    source: "_SourceMessages",
+    hints: Hints,
+    ids: tuple[str, str],
+    thread: LockedThread | None,
+    title: str,
+    merge_extracted: MergeExtracted | None,
+) -> Commit:
+    dropped = _drop_overlapping_chunks(record, source)
+    chunk = _insert_chunk(record, text, source, hints, *ids, activated_at=times.now())
+    _append(record, new_log, _get_newest(chunk))
+    record.total_tokens_observed += chunk.message_tokens
+    record.save()
+    change = None
+    if thread is not None:
+        metadata = thread_metadata.set_hints(thread.metadata, hints, remove_missing=True)
+        metadata = merge_extracted(metadata) if merge_extracted else metadata
+        _save_cursor(thread, metadata, record, chunk)
+        change = thread_metadata.apply_title(thread, title)
+    return Commit(record=record, chunk=chunk, title_change=change, dropped_chunk_ids=tuple(dropped))
 
 
 def commit_chunk(
@@ -173,40 +200,47 @@ def activate_chunks(key: RecordKey, count: int, *, claim: Claim | None = None) -
 
     Raises:
         ClaimLost: Another worker has taken over, or the record was deleted.
-        LogChanged: The log was changed again and again.
     """
-    for _ in range(generations.MAX_COMMIT_ATTEMPTS):
+
+    def compose(record: ObservationalRecord) -> tuple[list[ObservationChunk], str, int]:
+        chunks = record.buffered_chunks[:count]
+        texts = [chunk.observations.strip() for chunk in chunks]
+        newest = max(map(_get_newest, chunks), default=record.created_at)
+        text = "\n\n".join(filter(None, texts))
+        composed = log.append_observations(record.active_observations, text, newest)
+        return chunks, composed, _count_changed(record, composed)
+
+    attempts = 0
+    while True:
+        attempts += 1
         live = generations.get_live(key)
-        chunks = live.buffered_chunks[:count]
+        chunks, *new_log = compose(live)
         if not chunks:
             return None
-        newest = max(_get_newest(chunk) for chunk in chunks)
-        texts = [chunk.observations.strip() for chunk in chunks]
-        text = "\n\n".join(filter(None, texts))
-        composed = log.append_observations(live.active_observations, text, newest)
-        token_count = _count_changed(live, composed)
         with routing.atomic():
-            thread = thread_metadata.lock_thread(_get_thread_id(live, chunks[-1]))
+            thread = thread_metadata.lock_thread(live.thread_id or chunks[-1].thread_id)
             locked = generations.lock_live(key, claim)
             stored = [chunk.id for chunk in locked.buffered_chunks[:count]]
-            if not generations.is_unchanged(live, locked) or stored != [c.id for c in chunks]:
-                continue
-            return _activate(locked, chunks, composed, token_count, newest, thread)
-    raise LogChanged
+            is_same = stored == [chunk.id for chunk in chunks]
+            if not (is_same and generations.is_unchanged(live, locked)):
+                if attempts < generations.MAX_UNLOCKED_ATTEMPTS:
+                    continue
+                chunks, *new_log = compose(locked)
+                if not chunks:
+                    return None
+            return _activate(locked, chunks, (new_log[0], new_log[1]), thread)
 
 
 def _activate(
     record: ObservationalRecord,
     chunks: Sequence[ObservationChunk],
-    composed: str,
-    token_count: int,
-    newest: datetime,
+    new_log: tuple[str, int],
     thread: LockedThread | None,
 ) -> Activation:
     counts = tracking.count_pending(RecordKey.of_record(record)).chunk_tokens[: len(chunks)]
     ids = [chunk.id for chunk in chunks]
     ObservationChunk.objects.filter(id__in=ids).update(activated_at=times.now())
-    _append(record, composed, token_count, newest, RecordKey.of_record(record))
+    _append(record, new_log, max(map(_get_newest, chunks)))
     record.total_tokens_observed += sum(counts)
     record.last_buffered_at_tokens = 0
     record.save()
@@ -231,18 +265,12 @@ def _count_changed(live: ObservationalRecord, composed: str) -> int:
     return tokens.get_token_counter().text(composed)
 
 
-def _append(
-    record: ObservationalRecord,
-    composed: str,
-    token_count: int,
-    newest: datetime,
-    key: RecordKey,
-) -> None:
+def _append(record: ObservationalRecord, new_log: tuple[str, int], newest: datetime) -> None:
     """Set the log, the cursor and the pending tokens. The cursor never moves backwards."""
-    record.active_observations = composed
-    record.observation_token_count = token_count
+    record.active_observations, record.observation_token_count = new_log
     record.last_observed_at = max(filter(None, (record.last_observed_at, newest)))
-    record.pending_message_tokens = tracking.count_pending(key).tokens
+    pending = tracking.count_pending(RecordKey.of_record(record))
+    record.pending_message_tokens = pending.tokens
     record.updated_at = times.now()
 
 
@@ -343,10 +371,6 @@ def _get_newest(chunk: ObservationChunk) -> datetime:
     """Return the time of the newest message of a chunk."""
     newest: datetime = chunk.last_observed_at - CURSOR_STEP
     return newest
-
-
-def _get_thread_id(record: ObservationalRecord, chunk: ObservationChunk) -> str | None:
-    return record.thread_id or chunk.thread_id
 
 
 def _read_hints(chunk: ObservationChunk) -> Hints:

@@ -22,8 +22,8 @@ from mastra_memory.observational.keys import RecordKey
 from mastra_memory.observational.thread_metadata import LockedThread
 from mastra_memory.options import merge_options
 
-MAX_COMMIT_ATTEMPTS = 3
-"""How often a result is composed again because the observations have changed meanwhile."""
+MAX_UNLOCKED_ATTEMPTS = 3
+"""How often a log is composed without a lock, before it is composed under the lock."""
 
 
 def list_records(
@@ -211,29 +211,35 @@ def open_generation(
         ClaimLost: Another worker has taken over, or the record was deleted.
     """
     key = RecordKey.of_record(head)
-    for _ in range(MAX_COMMIT_ATTEMPTS):
-        live = get_live(key)
-        composed = log.replace_prefix(live.active_observations, read_log, new_log)
+
+    def compose(record: ObservationalRecord) -> tuple[str, int]:
+        composed = log.replace_prefix(record.active_observations, read_log, new_log)
         if composed is None:
             raise LogChanged
-        # Counted before the lock, because counting a long log takes longer than the transaction.
-        token_count = tokens.get_token_counter().text(composed)
+        return composed, tokens.get_token_counter().text(composed)
+
+    attempts = 0
+    while True:
+        attempts += 1
+        live = get_live(key)
+        composed = compose(live)
         with routing.atomic():
             thread = thread_metadata.lock_thread(thread_id)
             locked = lock_live(key, claim)
-            if is_unchanged(live, locked):
-                if thread is not None and update_thread is not None:
-                    update_thread(thread)
-                return supersede(
-                    locked,
-                    composed,
-                    token_count,
-                    origin=origin,
-                    user_name=user_name,
-                    pinned=locked.pinned if pinned is None else list(pinned),
-                    unproductive_tokens=unproductive_tokens,
-                )
-    raise LogChanged
+            if not is_unchanged(live, locked):
+                if attempts < MAX_UNLOCKED_ATTEMPTS:
+                    continue
+                composed = compose(locked)
+            if thread is not None and update_thread is not None:
+                update_thread(thread)
+            return supersede(
+                locked,
+                *composed,
+                origin=origin,
+                user_name=user_name,
+                pinned=locked.pinned if pinned is None else list(pinned),
+                unproductive_tokens=unproductive_tokens,
+            )
 
 
 def is_unchanged(read: ObservationalRecord, locked: ObservationalRecord) -> bool:

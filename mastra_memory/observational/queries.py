@@ -80,25 +80,38 @@ ORDER BY r.due_at LIMIT %s"""
 # Marks messages as pending, or updates their token counts. A message that has no row and is not
 # later than the cursor was observed before it was imported or cloned. If it is saved again, it
 # stays observed: `imported_sequence` tells it from a new message with an old time.
-# Parameters: scope, ids, token counts.
-TRACK_SAVED = f"""INSERT INTO {_TRACKING} AS o
+# Parameters: ids, token counts.
+_TRACK_SAVED = f"""INSERT INTO {_TRACKING} AS o
     (message_id, scope, thread_id, resource_id, token_count)
-SELECT m.id, s.scope, m.thread_id, m.resource_id, i.tokens
-FROM (SELECT %s::text AS scope) s CROSS JOIN unnest(%s::text[], %s::int[]) AS i(id, tokens)
+SELECT m.id, %s, m.thread_id, m.resource_id, i.tokens
+FROM unnest(%%s::text[], %%s::int[]) AS i(id, tokens)
 JOIN mastra_memory_message m ON m.id = i.id
-JOIN mastra_memory_thread t ON t.id = m.thread_id
-LEFT JOIN {_RECORDS} a ON s.scope = 'thread' AND a.thread_id = m.thread_id
-    AND a.superseded_by_id IS NULL
-LEFT JOIN {_RECORDS} b ON s.scope = 'resource' AND b.resource_id = m.resource_id
-    AND b.thread_id IS NULL AND b.superseded_by_id IS NULL
-LEFT JOIN {_TRACKING} old ON old.message_id = m.id AND old.scope = s.scope
-WHERE old.message_id IS NOT NULL
-    OR m.sequence > coalesce(a.imported_sequence, b.imported_sequence, 0)
-    OR m.created_at > coalesce(a.last_observed_at,
-        CASE WHEN b.id IS NOT NULL THEN {THREAD_CURSOR} END, '-infinity')
+LEFT JOIN {_TRACKING} old ON old.message_id = m.id AND old.scope = %s
+%s
+WHERE old.message_id IS NOT NULL OR r.id IS NULL OR m.sequence > r.imported_sequence
+    OR m.created_at > coalesce(%s, '-infinity')
 ORDER BY m.id
 ON CONFLICT (message_id, scope) DO UPDATE SET token_count = excluded.token_count
-WHERE o.token_count IS DISTINCT FROM excluded.token_count"""
+WHERE o.token_count IS DISTINCT FROM excluded.token_count
+RETURNING o.message_id"""
+TRACK_SAVED = {
+    "thread": _TRACK_SAVED
+    % (
+        "'thread'",
+        "'thread'",
+        f"LEFT JOIN {_RECORDS} r ON r.thread_id = m.thread_id AND {_LIVE}",
+        "r.last_observed_at",
+    ),
+    "resource": _TRACK_SAVED
+    % (
+        "'resource'",
+        "'resource'",
+        f"""LEFT JOIN {_RECORDS} r ON r.resource_id = m.resource_id AND r.thread_id IS NULL
+            AND {_LIVE}
+        JOIN mastra_memory_thread t ON t.id = m.thread_id""",
+        THREAD_CURSOR,
+    ),
+}
 
 # A record that was imported may name messages after its cursor that are observed all the same.
 _NOT_OBSERVED_BY_ID = """(r.observed_message_ids IS NULL
@@ -179,13 +192,13 @@ def count_pending(key: RecordKey) -> str:
         SELECT coalesce(array_agg(messages ORDER BY position), '{{}}'),
             coalesce(array_agg(tokens ORDER BY position), '{{}}'),
             coalesce(sum(uncounted), 0)
-        FROM (SELECT c.position, count(o.message_id) AS messages,
-                coalesce(sum(o.token_count), 0)::int AS tokens,
-                count(o.message_id) - count(o.token_count) AS uncounted
-            FROM {_RECORDS} r
+        FROM (SELECT c.position, s.* FROM {_RECORDS} r
             JOIN {_CHUNKS} c ON c.record_id = r.id AND c.activated_at IS NULL
-            LEFT JOIN {_TRACKING} o ON o.chunk_id = c.id
-            WHERE {records} AND {_LIVE} GROUP BY c.id) chunks) b"""
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS messages, coalesce(sum(o.token_count), 0)::int AS tokens,
+                    count(*) - count(o.token_count) AS uncounted
+                FROM {_TRACKING} o WHERE o.chunk_id = c.id) s
+            WHERE {records} AND {_LIVE}) chunks) b"""
 
 
 def list_unobserved(key: RecordKey, *, exclude_buffered: bool, in_thread: bool) -> str:
@@ -225,7 +238,8 @@ IS_UNOBSERVED = f"""m.id = ANY (ARRAY(
     UNION ALL SELECT o.message_id FROM {_CHUNKS} c JOIN {_TRACKING} o ON o.chunk_id = c.id
         WHERE c.record_id = %s AND c.activated_at IS NULL AND o.thread_id = %s AND o.scope = %s
     UNION ALL SELECT m.id FROM mastra_memory_message m JOIN {_RECORDS} r ON r.id = %s
-        WHERE m.thread_id = %s AND m.created_at > %s AND {_UNTRACKED}))"""
+        WHERE m.thread_id = %s AND m.created_at > %s
+            AND {_NOT_OBSERVED_BY_ID} AND {_HAS_NO_ROW}))"""
 # Without a cursor most messages are unobserved, so the rows of each message are looked up.
 # Parameter: scope.
 IS_NOT_ACTIVATED = f"""NOT EXISTS (SELECT 1 FROM {_TRACKING} o

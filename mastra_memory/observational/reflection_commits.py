@@ -111,32 +111,38 @@ def activate_reflection(
 
     Raises:
         ClaimLost: Another worker has taken over, or the record was deleted.
-        LogChanged: The log was changed again and again.
     """
-    for _ in range(generations.MAX_COMMIT_ATTEMPTS):
+
+    def compose(record: ObservationalRecord) -> tuple[str, int]:
+        lines = record.reflected_observation_line_count or 0
+        reflection = record.buffered_reflection
+        composed = log.replace_lines(record.active_observations, lines, reflection)
+        return composed, tokens.get_token_counter().text(composed)
+
+    attempts = 0
+    while True:
+        attempts += 1
         live = generations.get_live(key)
         if not live.buffered_reflection:
             return None
-        composed = log.replace_lines(
-            live.active_observations,
-            live.reflected_observation_line_count or 0,
-            live.buffered_reflection,
-        )
-        count = tokens.get_token_counter().text(composed)
-        unproductive = unproductive_at is not None and count >= unproductive_at
+        new_log = compose(live)
         with routing.atomic():
             locked = generations.lock_live(key, claim)
             is_same = locked.buffered_reflection == live.buffered_reflection
-            if is_same and generations.is_unchanged(live, locked):
-                return generations.supersede(
-                    locked,
-                    composed,
-                    count,
-                    origin=ObservationalRecord.Origin.REFLECTION,
-                    pinned=locked.pinned,
-                    unproductive_tokens=count if unproductive else None,
-                )
-    raise LogChanged
+            if not (is_same and generations.is_unchanged(live, locked)):
+                if attempts < generations.MAX_UNLOCKED_ATTEMPTS:
+                    continue
+                if not locked.buffered_reflection:
+                    return None
+                new_log = compose(locked)
+            unproductive = unproductive_at is not None and new_log[1] >= unproductive_at
+            return generations.supersede(
+                locked,
+                *new_log,
+                origin=ObservationalRecord.Origin.REFLECTION,
+                pinned=locked.pinned,
+                unproductive_tokens=new_log[1] if unproductive else None,
+            )
 
 
 def mark_unproductive(claim: Claim, token_count: int) -> None:

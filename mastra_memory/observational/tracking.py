@@ -47,7 +47,7 @@ def track_saved(messages: Sequence[StoredMessage], *, scope: ScopeName) -> None:
     observable = [message for message in messages if message.signal != STATE_SIGNAL]
     if observable:
         ids, counts = [message.id for message in observable], count_tokens(observable)
-        sql.execute(queries.TRACK_SAVED, [scope, ids, counts])
+        sql.fetch_all_prepared(queries.TRACK_SAVED[scope], [ids, counts])
 
 
 def count_tokens(messages: Sequence[StoredMessage]) -> list[int]:
@@ -89,8 +89,8 @@ def count_pending(key: RecordKey) -> PendingCount:
 
     Like Mastra's counts, they include the overhead of a list: one per thread and one per chunk.
     """
-    row = sql.fetch_one(queries.count_pending(key), [key.subject_id, key.subject_id])
-    assert row is not None
+    subject = key.subject_id
+    (row,) = sql.fetch_all_prepared(queries.count_pending(key), [subject, subject])
     messages, pending, uncounted, threads, chunk_messages, chunk_sums, chunk_uncounted = row
     total = messages + sum(chunk_messages)
     lists = threads if threads or not total else 1

@@ -80,7 +80,7 @@ def build_short_page(messages: list[StoredMessage], offset: int, total: int) -> 
 
 
 def build_filter_condition(message_filter: MessageFilter | None) -> sql.Where:
-    """Return the filter as SQL on a message `m`.
+    """Return the filter as SQL, with the alias `m` for messages.
 
     Raises:
         InvalidInput: A metadata key is invalid, or a value is a list or an object.

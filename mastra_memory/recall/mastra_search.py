@@ -39,13 +39,13 @@ def search(
 ) -> SearchResult:
     """Return the matches and the newest messages of a thread, newest first.
 
-    The thread is `thread_id`, or the thread of the resource with the latest activity. Matches have
-    neighbours in the scope of a thread, but not in the scope of a resource.
+    The thread is `thread_id`, or the thread of the resource with the latest activity. In the scope
+    of a thread, the neighbours of the matches are results too.
 
     Args:
         options: The options of the agent and of the call.
         agent_options: The options of the agent alone. In each thread, only the newest
-            `last_messages` messages have neighbours in the result.
+            `last_messages` messages have a `context`.
         query: The text to search for.
         resource_id: The owner of the threads.
         thread_id: The thread, or None.
@@ -103,7 +103,7 @@ def _recall(
 
 
 def _get_context_size(options: MemoryOptions) -> tuple[int, int]:
-    """Return how many neighbours to show before and after each message."""
+    """Return how many neighbours the `context` of a result has before and after it."""
     semantic_recall = options.raw.get("semantic_recall")
     size = semantic_recall.get("message_range") if isinstance(semantic_recall, Mapping) else None
     if isinstance(size, Mapping):  # Like Mastra, treat 0 as not set.
@@ -118,7 +118,7 @@ def _build_hits(
     thread_ids = list({message.thread_id for message in messages})
     titles = dict(Thread.objects.filter(pk__in=thread_ids).values_list("pk", "title"))
     allowed = limits.limit_window(*context_size, matches=len(messages))
-    # The default size is small, so it is always allowed.
+    # A context of the default size is always allowed, because it is small.
     before, after = (
         max(limited, min(size, default))
         for limited, size, default in zip(allowed, context_size, DEFAULT_CONTEXT, strict=True)
@@ -142,9 +142,9 @@ def _build_hits(
 def _read_contexts(
     thread_ids: Sequence[str], history_size: int, before: int, after: int
 ) -> dict[str, SearchContext]:
-    """Return the neighbours of each message that is among the newest of its thread.
+    """Return the context of each message that is among the newest of its thread.
 
-    Mastra takes them from the recalled history, so older matches have no neighbours.
+    Mastra takes it from the recalled history, so older matches have none.
     """
     threads_messages: dict[str, list[StoredMessage]] = {}
     for message in queries.list_newest_of_threads(thread_ids, history_size):

@@ -26,13 +26,14 @@ DEEP_OFFSET = 200
 
 
 def _end_at_bytes(rows: str, order: str) -> str:
-    """Return SQL for the first of these messages `m`, up to `MAX_PAGE_BYTES` of content.
+    """Return SQL for the messages `m` of a query that ends when they reach a number of bytes.
 
-    At least one message is returned. Sums are those of the column `content_bytes`: the content of
-    a message is read only if the message is returned.
+    This number is one more parameter, after those of `rows`. At least one message is returned. The
+    bytes are those of the column `content_bytes`, so the content of a message is read only if the
+    message is returned.
 
     Args:
-        rows: A query for `_ROW_COLUMNS`. Its parameters are followed by one more: the bytes.
+        rows: A query for `_ROW_COLUMNS`.
         order: The order of the messages, as columns of `m`.
     """
     return f"""(SELECT * FROM (
@@ -43,7 +44,7 @@ def _end_at_bytes(rows: str, order: str) -> str:
 
 
 def _get_max_bytes(limit: int | None) -> int:
-    """Return the bytes that end a page of `limit` messages. Without a limit nothing ends it."""
+    """Return the number of bytes at which a page ends; without a `limit` it never ends early."""
     return sql.MAX_PAGE if limit is None else limits.get_max_page_bytes()
 
 
@@ -99,7 +100,10 @@ def read_history_page(
 def read_page_of_threads(
     where: sql.Where, *, limit: int | None, offset: int, newest_first: bool
 ) -> tuple[int, list[StoredMessage]]:
-    """Return how many messages `m` match, and one page of them by time, in one statement."""
+    """Return how many messages match, and one page of them by time, in one statement.
+
+    `where` uses the alias `m` for messages.
+    """
     order = "m.created_at DESC, m.sequence DESC" if newest_first else "m.created_at, m.sequence"
     page = _end_at_bytes(
         f"""SELECT {_ROW_COLUMNS} FROM mastra_memory_message m WHERE {where}
@@ -122,7 +126,7 @@ def read_page_of_threads(
 
 
 def list_newest(where: sql.Where, limit: int) -> list[StoredMessage]:
-    """Return the newest messages `m` that match, newest first."""
+    """Return the newest messages that match, newest first. `where` uses the alias `m`."""
     order = "m.created_at DESC, m.sequence DESC"
     newest = f"""SELECT {_ROW_COLUMNS} FROM mastra_memory_message m WHERE {where}
         ORDER BY {order} LIMIT %s"""

@@ -5,7 +5,6 @@ If a tool call and its result are in different messages, both are included or bo
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from mastra_memory.content import tokens, tool_calls
@@ -28,7 +27,7 @@ def list_newest(
     count: int | None,
     *,
     before: StoredMessage | None = None,
-    since: datetime | str | None = None,
+    condition: sql.Where | None = None,
     exclude_ids: Collection[str] = (),
 ) -> list[StoredMessage]:
     """Return the last `count` messages, newest first, in one statement.
@@ -39,15 +38,15 @@ def list_newest(
         thread_id: The thread.
         count: How many messages; None for as many as the settings allow.
         before: Only messages before this one.
-        since: Only messages after this time.
+        condition: Only messages `m` that match this.
         exclude_ids: Ids of messages to leave out.
     """
     where = sql.Where()
     where.add("m.thread_id = %s", json_text.clean_text(thread_id))
     if before is not None:
         where.add("(m.created_at, m.sequence) < (%s::timestamptz, %s)", *before.sort_key)
-    if since is not None:
-        where.add("m.created_at > %s", since)
+    if condition is not None:
+        where.add(str(condition), *condition.params)
     if exclude_ids:
         where.add("m.id <> ALL(%s)", list(exclude_ids))
     return queries.list_newest(where, read_limits.limit_history(None) if count is None else count)
@@ -95,7 +94,7 @@ def _get_call_ids(message: StoredMessage) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenLimitCursor:
-    """The end of the messages that are omitted from prompts because of `message_history`.
+    """The newest of the messages that `message_history` omits from prompts.
 
     Omitted messages stay omitted. So the prompts of many turns begin with the same messages, and
     the provider's prompt cache stays valid.

@@ -75,7 +75,7 @@ def search(
     )
     matches = engine.find_matches(request, search_type or "text", limit=limit)
     return SearchResult(
-        results=_rank_hits(matches) if search_type else _list_hits(matches),
+        results=_read_ranked_hits(matches) if search_type else _read_newest_hits(matches),
         query=query,
         search_scope="thread" if thread_id is not None else "resource",
         search_type=search_type or "text",
@@ -94,14 +94,14 @@ def _check_arguments(query: str, limit: int, search_type: str | None) -> None:
         raise InvalidInput(f"searchType {reason}", [Issue("searchType", reason)])
 
 
-def _rank_hits(matches: Matches) -> list[SearchHit]:
+def _read_ranked_hits(matches: Matches) -> list[SearchHit]:
     """Read the matches, best first, with scores and snippets."""
     scores = {match.id: match.score for match in matches.scored}
     found = [replace(hit, score=scores[hit.id]) for hit in hits.read_hits(list(scores))]
     return hits.add_snippets(found, matches.words)
 
 
-def _list_hits(matches: Matches) -> list[SearchHit]:
+def _read_newest_hits(matches: Matches) -> list[SearchHit]:
     """Read the matches, newest first, without scores and snippets."""
     found = hits.read_hits([match.id for match in matches.scored])
     return sorted(found, key=lambda hit: hit.created_at, reverse=True)

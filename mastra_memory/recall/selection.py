@@ -76,8 +76,8 @@ def list_messages(
     messages = _combine(history_page.messages, added, include_system_reminders, hide_signals)
     if direction == "DESC":
         messages.reverse()
-    is_total_comparable = include_total and message_filter in (None, MessageFilter())
-    has_more = _has_more(history_page, messages, thread_id, is_total_comparable)
+    is_whole_thread_counted = include_total and message_filter in (None, MessageFilter())
+    has_more = _has_more(history_page, messages, thread_id, is_whole_thread_counted)
     return replace(history_page, messages=messages, has_more=has_more)
 
 
@@ -142,7 +142,7 @@ def recall(
                 include_total=include_total,
             )
             if per_page is None and history_page.per_page == size:
-                # Return the number in the options, as Mastra does, and not the lower limit.
+                # Like Mastra, return the number in the options, even if a smaller one was used.
                 history_page = replace(history_page, per_page=options.last_messages)
     except ThreadNotFound:
         if not matches.spans_threads(options):
@@ -158,8 +158,8 @@ def recall(
         owner = resource_id or get_thread(thread_id).resource_id
         added = matches.read_windows(options, found, resource_id=owner, include=include)
     messages = _combine(history_page.messages, added, include_system_reminders, hide_signals)
-    is_total_comparable = include_total and message_filter in (None, MessageFilter())
-    has_more = _has_more(history_page, messages, thread_id, is_total_comparable)
+    is_whole_thread_counted = include_total and message_filter in (None, MessageFilter())
+    has_more = _has_more(history_page, messages, thread_id, is_whole_thread_counted)
     return replace(
         history_page, messages=messages, has_more=has_more, usage_tokens=found.usage_tokens
     )
@@ -254,14 +254,14 @@ def _has_more(
     history_page: MessagePage,
     messages: Sequence[StoredMessage],
     thread_id: str,
-    is_total_comparable: bool,
+    is_whole_thread_counted: bool,
 ) -> bool:
     """Return whether later pages have messages that are not in the result yet.
 
-    Added messages may belong to later pages. This is checked only if `is_total_comparable`, which
-    means that `total` is the number of all messages of the thread.
+    Added messages may belong to later pages. This is checked only if `is_whole_thread_counted`:
+    `total` is then the number of all messages of the thread.
     """
     total = history_page.total
-    if not (history_page.has_more and is_total_comparable) or len(messages) < total:
+    if not (history_page.has_more and is_whole_thread_counted) or len(messages) < total:
         return history_page.has_more
     return sum(message.thread_id == thread_id for message in messages) < total

@@ -114,21 +114,21 @@ def _copy_messages(
 ) -> Iterator[sql.SqlRow]:
     """Copy messages and vectors; yield old id, new id and the other columns, in order.
 
-    The source is read twice in the order of its index, so that the database neither sorts nor
-    buffers it. The returned sequence numbers are those of the source: they give the same order as
-    the new numbers of the copies.
+    One statement copies the messages, and another reads the source again for the result. Both read
+    it in the order of its index, so the database need not sort it or keep it in memory. The yielded
+    sequence numbers are those of the source: they give the same order as those of the copies.
     """
     source = _select_messages(source_id, selection or MessageSelection())
-    seed = [clone_id, _build_id_prefix()]
+    id_params = [clone_id, _build_id_prefix()]  # see `queries.build_copy_id`
     count = sql.execute(
-        queries.copy_messages(source), [*seed, clone_id, resource_id, *source.params]
+        queries.copy_messages(source), [*id_params, clone_id, resource_id, *source.params]
     )
-    sql.execute(queries.COPY_VECTORS, [*seed, source_id, *seed, source_id])
+    sql.execute(queries.COPY_VECTORS, [*id_params, source_id, *id_params, source_id])
     read = queries.read_copies(source, with_messages=with_messages)
     if count <= MAX_BUFFERED_MESSAGES:
-        yield from sql.fetch_all(read, [*seed, *source.params])
+        yield from sql.fetch_all(read, [*id_params, *source.params])
         return
-    with sql.stream(read, [*seed, *source.params]) as rows:
+    with sql.stream(read, [*id_params, *source.params]) as rows:
         yield from rows
 
 
@@ -139,7 +139,7 @@ def _build_id_prefix() -> str:
 
 
 class _SelectedMessages(sql.Where):
-    """The selected messages of a source, as the item `m` of a FROM clause."""
+    """The selected messages of a source: the text after FROM, with the alias `m`."""
 
     limit: int | None = None
 
@@ -210,7 +210,10 @@ def _map_cursor(metadata: dict[str, Any], id_map: Mapping[str, str]) -> dict[str
 def _copy_working_memory(
     source: StoredThread, clone_id: str, resource_id: str, options: WorkingMemoryOptions | None
 ) -> None:
-    """Copy working memory of the thread, or of the resource if the clone belongs to another one."""
+    """Copy the working memory of the source to the clone.
+
+    In the scope of a resource, it is copied only if the clone belongs to another resource.
+    """
     if options is None or not options.enabled:
         return
     if options.scope == "thread":

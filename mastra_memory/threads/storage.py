@@ -276,14 +276,17 @@ def transfer_thread(thread_id: str, resource_id: str) -> StoredThread:
     """Transfer the thread to another resource, and return it.
 
     Foreign keys with ON UPDATE CASCADE, and triggers, update everything that belongs to the thread.
-    Nothing changes if the resource owns the thread already.
+    The new owner's observations do not cover it yet, so the time up to which those of the old owner
+    did is removed. Nothing changes if the resource owns the thread already.
 
     Raises:
         ThreadNotFound: The thread does not exist.
     """
     resource_id = check_id(resource_id, "resourceId")
     sql.execute(
-        f"""UPDATE mastra_memory_thread SET resource_id = %s, updated_at = {NEXT_UPDATED_AT}
+        f"""UPDATE mastra_memory_thread SET resource_id = %s, updated_at = {NEXT_UPDATED_AT},
+            metadata = CASE WHEN metadata #> '{{mastra,om,lastObservedAt}}' IS NOT NULL
+                THEN metadata #- '{{mastra,om,lastObservedAt}}' ELSE metadata END
         WHERE id = %s AND resource_id <> %s""",
         [resource_id, json_text.clean_text(thread_id), resource_id],
     )

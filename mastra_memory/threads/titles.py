@@ -87,7 +87,7 @@ def generate_title(thread_id: str) -> int | None:
         _finish(claim, "", "no text yet", state_without_title=Thread.TitleState.NONE)
         return None
     with leases.keep_renewing(lambda: _extend_lease(claim)):
-        title, failure, can_retry = _ask_model(claim, text)
+        title, failure, can_retry = _try_to_generate(claim, text)
     if title:
         _finish(claim, title, "")
     elif can_retry and claim.attempt < MAX_TITLE_ATTEMPTS:
@@ -97,7 +97,7 @@ def generate_title(thread_id: str) -> int | None:
     return None
 
 
-def _ask_model(claim: TitleClaim, text: str) -> tuple[str, str, bool]:
+def _try_to_generate(claim: TitleClaim, text: str) -> tuple[str, str, bool]:
     """Return the title; or else an empty text, the error, and whether another attempt may help."""
     if claim.attempt > MAX_TITLE_ATTEMPTS:
         return "", "all attempts were interrupted", False
@@ -155,7 +155,10 @@ def _finish(
     *,
     state_without_title: str = Thread.TitleState.FAILED,
 ) -> None:
-    """Store the title unless there is one already; without a title, set the given state."""
+    """Store the title, unless the thread has one already.
+
+    If `title` is empty and the thread has no title either, set `state_without_title`.
+    """
     sql.execute(
         queries.FINISH_TITLE,
         [

@@ -149,8 +149,9 @@ def validate_content(schema: Mapping[str, Any], content: str, *, partial: bool =
 
 
 def _find_issues(schema: Mapping[str, Any], value: Any, partial: bool) -> list[Issue]:
-    named = schema if isinstance(schema.get("$schema"), str) else {}
-    kind = validators.validator_for(named, default=jsonschema.Draft202012Validator)
+    has_dialect = isinstance(schema.get("$schema"), str)  # a value of another type is ignored
+    default = jsonschema.Draft202012Validator
+    kind = validators.validator_for(schema if has_dialect else {}, default=default)
     if partial:
         kind = validators.extend(kind, dict.fromkeys(_KEYWORDS_NOT_FOR_UPDATES, _accept_anything))
     try:

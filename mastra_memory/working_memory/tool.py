@@ -25,7 +25,8 @@ class MemoryTool:
     parameters: dict[str, Any]
     """JSON schema of the arguments."""
     handler: Callable[[Mapping[str, Any]], ToolResult]
-    """Returns `{"success": bool, "message"?}`. Invalid arguments do not raise an exception."""
+    """Returns `{"success": bool}`, and sometimes a text for the model in `message` or `reason`.
+    Invalid arguments do not raise an exception."""
 
 
 def build_tool(

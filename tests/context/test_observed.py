@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from mastra_memory import messages
 from mastra_memory.context import observation_text
 from mastra_memory.memory import Memory
+from mastra_memory.models import MessageObservation
+from mastra_memory.observational import tracking
 from mastra_memory.observational.log import format_heading
-from tests.support.factories import a_message, make_record, make_thread, moment, save
+from tests.support.factories import a_message, make_chunk, make_record, make_thread, moment, save
 
 TODAY = date(2025, 6, 20)
 OBSERVING: dict[str, Any] = {"observationalMemory": True, "lastMessages": 1}
@@ -230,6 +233,36 @@ def test_context__hides_messages_observed_by_id() -> None:
         observed_message_ids=["t0", "t2"],
     )
     assert list_context_ids() == ["t1", "t3"]
+
+
+@pytest.mark.django_db
+def test_context__shows_pending_and_buffered_messages_before_the_cursor() -> None:
+    thread = save_conversation()
+    tracking.track_saved(messages.get_messages([f"t{at}" for at in range(4)]), scope="thread")
+    record = make_record(thread, active_observations="* a note", last_observed_at=moment(2))
+    chunks = {"t0": make_chunk(record, 0), "t2": make_chunk(record, 1, activated_at=moment())}
+    for message_id, chunk in chunks.items():
+        MessageObservation.objects.filter(message_id=message_id).update(chunk=chunk)
+    assert list_context_ids() == ["t0", "t1", "t3"]
+    save([a_message(thread, "untracked", at=3)])
+    assert list_context_ids() == ["t0", "t1", "t3", "untracked"]
+
+
+@pytest.mark.django_db
+def test_context__hides_observed_messages_of_a_record_without_cursor() -> None:
+    save_conversation()
+    tracking.track_saved(messages.get_messages(["t0"]), scope="resource")
+    chunk = make_chunk(make_record(resource_id="ann"), activated_at=moment())
+    MessageObservation.objects.update(chunk=chunk)
+    ids = list_context_ids(observationalMemory={"scope": "resource"})
+    assert ids == ["t1", "t2", "t3"]
+
+
+@pytest.mark.django_db
+def test_context__shows_no_history_if_it_is_disabled() -> None:
+    make_record(save_conversation(), active_observations="* a note", last_observed_at=moment(0))
+    context = Memory(options={**OBSERVING, "lastMessages": False}).context("t")
+    assert "* a note" in (context.system_message or "") and context.messages == ()
 
 
 @pytest.mark.django_db

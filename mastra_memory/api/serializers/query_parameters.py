@@ -147,7 +147,7 @@ class JsonParameter(Parameter):
         self._spectacular_annotation = {"field": {**schema, json_schemas.SENT_AS_JSON: True}}
 
     def get_value(self, dictionary: Any) -> Any:
-        """Return the list of values of the parameter; an empty value is not valid JSON."""
+        """Return the list of values of the parameter. An empty value is validated, not skipped."""
         return dictionary.getlist(self.field_name) or empty
 
     def parse(self, text: str) -> Any:

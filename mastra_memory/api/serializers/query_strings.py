@@ -250,7 +250,7 @@ class UpdateWorkingMemoryQuery(AgentQuery):
     """The query of `POST threads/<thread>/working-memory`."""
 
     mode = ChoiceParameter(
-        "`merge` updates the text as the agent's tool does.",
+        "`merge` merges a JSON object into the stored one. Without a schema it replaces the text.",
         ["replace", "merge"],
         default="replace",
     )
@@ -290,13 +290,15 @@ class ObservationsQuery(AgentQuery):
 
     resourceId = Parameter("The resource; scoped callers always get their own.")
     threadId = Parameter("The thread. Needed if the scope of observational memory is `thread`.")
-    to = DateTimeParameter("Only generations created at or before.")
+    to = DateTimeParameter("Only generations of the observations created at this time or earlier.")
     offset = IntegerParameter("The number of generations to skip.", default=0)
     limit = IntegerParameter("The number of generations to return.", minimum=1, default=5)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Add `from`, which Python does not allow as the name of an attribute."""
-        start = DateTimeParameter("Only generations created at or after.")
+        start = DateTimeParameter(
+            "Only generations of the observations created at this time or later."
+        )
         return {**super().get_fields(), "from": start}
 
 
