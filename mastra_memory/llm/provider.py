@@ -92,9 +92,9 @@ async def _generate(name: str, request: TextRequest) -> TextReply:
     settings = ModelSettings(timeout=seconds, max_retries=request.retries)
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
-    if request.temperature is not None:
-        settings["temperature"] = request.temperature
     model = _build_model(name)
+    if request.temperature is not None and _accepts_temperature(model):
+        settings["temperature"] = request.temperature
     agent = Agent(model, instructions=request.instructions, output_type=_build_output_type(request))
     async with asyncio.timeout(seconds * (1 + request.retries)), model:
         result = await agent.run(_build_prompt(request), model_settings=settings)
@@ -107,6 +107,11 @@ async def _generate(name: str, request: TextRequest) -> TextReply:
         output_tokens=usage.output_tokens,
         cost=_compute_cost(name, result.new_messages()),
     )
+
+
+def _accepts_temperature(model: Model) -> bool:
+    """Return False for OpenAI's reasoning models, which refuse a temperature."""
+    return not model.profile.get("openai_supports_reasoning", False)
 
 
 def _build_prompt(request: TextRequest) -> str | list[UserContent]:

@@ -179,3 +179,22 @@ def test_ask__missing_setup_is_a_clear_error(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ProviderRefused, match=message):
         ask(name)
+
+
+def test_ask__temperature_and_attachments(server: OpenAIServer) -> None:
+    files = (
+        llm.Attachment(mime_type="image/png", data=b"\x89PNG"),
+        llm.Attachment(mime_type="image/*", url="https://x.example/a.png"),
+    )
+    ask("openai/gpt-4o-mini", temperature=0.3, max_tokens=50, attachments=files)
+    [request] = server.requests
+    assert request["temperature"] == 0.3
+    parts = request["messages"][-1]["content"]
+    assert [part["type"] for part in parts] == ["text", "image_url", "image_url"]
+    urls = [part["image_url"]["url"] for part in parts[1:]]
+    assert urls == ["data:image/png;base64,iVBORw==", "https://x.example/a.png"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_ask__a_temperature_never_fails(name: str, server: OpenAIServer) -> None:
+    assert ask(name, temperature=0.3).text == "Hello"
