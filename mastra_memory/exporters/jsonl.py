@@ -7,8 +7,9 @@ which a worker reserves its work, are not exported.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -24,13 +25,16 @@ from mastra_memory.exporters.selection import (
     iterate_with_messages,
 )
 from mastra_memory.models import ObservationalRecord, ObservationChunk
+from mastra_memory.observational import tracking
 from mastra_memory.options import camel_keys
 
 NAME, SUFFIX = "jsonl", ".jsonl"
+RECORDS_PER_BATCH = 100
 HEADER = {"kind": "export", "format": "mastra-memory", "version": 1}
 
 _RECORD_FIELDS = (
     "origin_type",
+    "created_by_name",
     "active_observations",
     "observation_token_count",
     "total_tokens_observed",
@@ -44,6 +48,8 @@ _RECORD_FIELDS = (
     "buffered_reflection_tokens",
     "buffered_reflection_input_tokens",
     "reflected_observation_line_count",
+    "unproductive_reflection_tokens",
+    "pinned",
     "config",
     "metadata",
     "created_at",
@@ -51,13 +57,18 @@ _RECORD_FIELDS = (
 )
 _CHUNK_FIELDS = (
     "id",
+    "origin",
+    "thread_id",
     "cycle_id",
+    "group_id",
+    "range",
     "observations",
     "token_count",
     "message_ids",
     "message_tokens",
     "last_observed_at",
     "hints",
+    "activated_at",
     "created_at",
 )
 
@@ -147,8 +158,8 @@ def _encode_related_rows(threads: Sequence[ExportedThread]) -> tuple[dict[str, l
         memories.setdefault(json_text.loads(line)["threadId"], []).append(line)
     records: dict[str, list[bytes]] = {}
     rows = ObservationalRecord.objects.filter(thread_id__in=ids).order_by("generation_count")
-    for record in rows.prefetch_related("chunks"):
-        records.setdefault(str(record.thread_id), []).append(_encode_record(record))
+    for record, line in _encode_records(rows.prefetch_related("chunks")):
+        records.setdefault(str(record.thread_id), []).append(line)
     return memories, records
 
 
@@ -173,10 +184,27 @@ def _encode_resource_records(selection: ExportSelection) -> Iterator[bytes]:
     if selection.resource_ids:
         records = records.filter(resource_id__in=selection.resource_ids)
     ordered = records.order_by("resource_id", "generation_count").prefetch_related("chunks")
-    return map(_encode_record, ordered.iterator(chunk_size=100))
+    rows = ordered.iterator(chunk_size=RECORDS_PER_BATCH)
+    while batch := list(islice(rows, RECORDS_PER_BATCH)):
+        for _, line in _encode_records(batch):
+            yield line
 
 
-def _encode_record(record: ObservationalRecord) -> bytes:
+def _encode_records(
+    records: Iterable[ObservationalRecord],
+) -> Iterator[tuple[ObservationalRecord, bytes]]:
+    """Yield the records with their lines.
+
+    Messages with an old time that are not observed are named, because an importer would take the
+    messages up to the cursor as observed.
+    """
+    records = list(records)
+    pending = tracking.list_pending_before_cursor([record.id for record in records])
+    for record in records:
+        yield record, _encode_record(record, pending.get(record.id, []))
+
+
+def _encode_record(record: ObservationalRecord, pending_ids: Sequence[str]) -> bytes:
     chunks = sorted(record.chunks.all(), key=lambda chunk: chunk.position)
     return _encode_line(
         {
@@ -186,6 +214,7 @@ def _encode_record(record: ObservationalRecord) -> bytes:
             "resourceId": record.resource_id,
             "generationCount": record.generation_count,
             **_collect_fields(record, _RECORD_FIELDS),
+            "pendingMessageIds": pending_ids,
             "chunks": [_collect_fields(chunk, _CHUNK_FIELDS) for chunk in chunks],
         }
     )

@@ -80,7 +80,7 @@ class ImportedWorkingMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedObservationalRecord:
-    """One generation of observations, with the chunks that wait for activation."""
+    """One generation of observations, with its chunks."""
 
     id: str
     resource_id: str
@@ -91,6 +91,8 @@ class ImportedObservationalRecord:
     """The other fields, under their names in the model `ObservationalRecord`."""
     chunks: Sequence[Mapping[str, Any]] = ()
     """Fields of the model `ObservationChunk`, oldest chunk first."""
+    pending_message_ids: Sequence[str] = ()
+    """Messages that are not observed although their time is not later than the cursor."""
     location: str
 
 

@@ -162,6 +162,8 @@ def clean_fields(model: type[models.Model], values: Mapping[str, Any]) -> dict[s
 def _clean_field(field: Any, value: Any) -> Any:
     if value is None and not field.null:
         raise InvalidInput(f"{field.name} is missing")
+    if value is None:
+        return None
     if isinstance(field, models.TextField | models.CharField) and not isinstance(value, str):
         raise InvalidInput(f"{field.name} is not a string")
     try:

@@ -359,6 +359,47 @@ chunks AS (INSERT INTO {_CHUNKS} (id, record_id, position, origin, thread_id, cy
     + _COPIED_STATES % ("k.new_id", "LEFT JOIN i k ON k.old_id = o.chunk_id")
 )
 
+# Imports and exports
+
+_IS_SUBJECT = """(m.thread_id = r.thread_id
+    OR (r.thread_id IS NULL AND m.resource_id = r.resource_id))"""
+
+# Parameter: the ids of the chunks. Buffered chunks of superseded records are not used any more.
+TRACK_CHUNKS = f"""INSERT INTO {_TRACKING} AS o
+    (message_id, scope, thread_id, resource_id, chunk_id)
+SELECT DISTINCT ON (m.id, r.scope) m.id, r.scope, m.thread_id, m.resource_id, c.id
+FROM {_CHUNKS} c JOIN {_RECORDS} r ON r.id = c.record_id
+CROSS JOIN jsonb_array_elements_text(
+    CASE jsonb_typeof(c.message_ids) WHEN 'array' THEN c.message_ids ELSE '[]' END) AS i(id)
+JOIN mastra_memory_message m ON m.id = i.id AND {_IS_SUBJECT}
+WHERE c.id = ANY(%s) AND (c.activated_at IS NOT NULL OR {_LIVE})
+ORDER BY m.id, r.scope, r.generation_count, c.position
+ON CONFLICT (message_id, scope) DO UPDATE SET chunk_id = excluded.chunk_id
+WHERE o.chunk_id IS NULL"""
+
+# Parameters: record, message ids.
+TRACK_PENDING = f"""INSERT INTO {_TRACKING} (message_id, scope, thread_id, resource_id)
+SELECT m.id, r.scope, m.thread_id, m.resource_id
+FROM {_RECORDS} r JOIN mastra_memory_message m ON {_IS_SUBJECT}
+WHERE r.id = %s AND m.id = ANY(%s) ORDER BY m.id ON CONFLICT DO NOTHING"""
+
+# Parameter: the ids of the records.
+RELEASE_BUFFERED_MESSAGES = f"""UPDATE {_TRACKING} o SET chunk_id = NULL FROM {_CHUNKS} c
+WHERE c.record_id = ANY(%s) AND c.activated_at IS NULL AND o.chunk_id = c.id"""
+
+# Parameter: the ids of the records, twice.
+LIST_PENDING_BEFORE_CURSOR = f"""SELECT r.id, array_agg(m.id ORDER BY m.created_at, m.sequence)
+FROM {_RECORDS} r
+JOIN {_TRACKING} o ON o.scope = 'thread' AND o.thread_id = r.thread_id AND o.chunk_id IS NULL
+JOIN mastra_memory_message m ON m.id = o.message_id AND m.created_at <= r.last_observed_at
+WHERE r.id = ANY(%s) AND {_LIVE} GROUP BY r.id
+UNION ALL SELECT r.id, array_agg(m.id ORDER BY m.created_at, m.sequence)
+FROM {_RECORDS} r
+JOIN {_TRACKING} o ON o.scope = 'resource' AND o.resource_id = r.resource_id
+    AND o.chunk_id IS NULL
+JOIN mastra_memory_message m ON m.id = o.message_id AND m.created_at <= r.last_observed_at
+WHERE r.id = ANY(%s) AND r.thread_id IS NULL AND {_LIVE} GROUP BY r.id"""
+
 # Events
 
 # Nothing is inserted for a record that was deleted meanwhile.

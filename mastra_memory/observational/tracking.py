@@ -11,7 +11,7 @@ from datetime import datetime
 
 from mastra_memory.content import tokens
 from mastra_memory.db import sql
-from mastra_memory.models import ObservationalRecord, Scope
+from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.observational import generations, queries
 from mastra_memory.observational.batches import ThreadSize
 from mastra_memory.observational.keys import RecordKey, ScopeName
@@ -166,3 +166,26 @@ def filter_unobserved(
     else:
         params = [thread_id, scope, record.id, thread_id, scope, record.id, thread_id, cursor]
         where.add(queries.IS_UNOBSERVED, *params)
+
+
+def track_chunks(chunk_ids: Sequence[str]) -> int:
+    """Track the messages of imported chunks, as far as they are stored. Return how many."""
+    return sql.execute(queries.TRACK_CHUNKS, [list(chunk_ids)]) if chunk_ids else 0
+
+
+def track_pending(record_id: str, message_ids: Sequence[str]) -> int:
+    """Mark messages of the subject of a record as pending, unless they are tracked already."""
+    return sql.execute(queries.TRACK_PENDING, [record_id, list(message_ids)])
+
+
+def drop_stranded_chunks(record_ids: Sequence[str]) -> None:
+    """Delete buffered chunks of superseded records. Their messages become pending."""
+    if record_ids:
+        sql.execute(queries.RELEASE_BUFFERED_MESSAGES, [list(record_ids)])
+        ObservationChunk.objects.buffered().filter(record_id__in=record_ids).delete()
+
+
+def list_pending_before_cursor(record_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the pending messages that are not later than the cursor, by live record."""
+    ids = list(record_ids)
+    return dict(sql.fetch_all(queries.LIST_PENDING_BEFORE_CURSOR, [ids, ids])) if ids else {}

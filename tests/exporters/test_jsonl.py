@@ -13,7 +13,16 @@ from mastra_memory.db import sql
 from mastra_memory.exporters import jsonl
 from mastra_memory.exporters.selection import ExportSelection, consistent_snapshot
 from mastra_memory.importers.records import ResourceMapping
-from mastra_memory.models import Message, ObservationalRecord, Thread, WorkingMemoryRevision
+from mastra_memory.models import (
+    Message,
+    MessageObservation,
+    ObservationalRecord,
+    ObservationChunk,
+    Thread,
+    WorkingMemoryRevision,
+)
+from mastra_memory.observational import tracking
+from mastra_memory.observational.keys import RecordKey
 from mastra_memory.types import StoredThread
 from tests.support.factories import (
     a_message,
@@ -220,3 +229,70 @@ def test_export__several_batches_stay_in_order() -> None:
         if line["kind"] == "message":
             assert before["id"] == line["threadId"]
     assert list_kinds(found).count("message") == 83
+
+
+def list_states() -> list[tuple[str, str, str | None]]:
+    """Return the message, the scope and the text of the chunk of each message observation."""
+    rows = MessageObservation.objects.order_by("message_id", "scope")
+    return list(rows.values_list("message_id", "scope", "chunk__observations"))
+
+
+def test_export__imported_again_restores_what_is_observed(tmp_path: Path) -> None:
+    thread = make_thread("alice", "t1")
+    stored = save(some_messages(thread, 6))
+    tracking.track_saved(stored[:5], scope="thread")
+    tracking.track_saved(stored[:2], scope="resource")
+    old = make_record(thread, pinned=["likes tea"])
+    record = make_record(
+        thread,
+        generation_count=1,
+        origin_type="edit",
+        created_by_name="Ann",
+        last_observed_at=moment(3),
+    )
+    shared = make_record(resource_id="alice", last_observed_at=moment(3))
+    observed: dict[str, Any] = {"activated_at": moment(7), "origin": "observation"}
+    chunks = {
+        ("m0", "thread"): make_chunk(old, observations="A", message_ids=["m0"], **observed),
+        ("m1", "thread"): make_chunk(record, observations="B", message_ids=["m1"], range="m1:m1"),
+        ("m0", "resource"): make_chunk(
+            shared, observations="C", message_ids=["m0"], thread_id="t1", **observed
+        ),
+    }
+    for (message_id, scope), chunk in chunks.items():
+        row = MessageObservation.objects.filter(message_id=message_id, scope=scope)
+        row.update(chunk=chunk)
+    # m4 is after the cursor, so it is pending without a row.
+    expected = [state for state in list_states() if state[0] != "m4"]
+    data = export_bytes()
+    pending = [line.get("pendingMessageIds") for line in map(json.loads, data.splitlines())]
+    assert [ids for ids in pending if ids] == [["m2", "m3"], ["m1"]]
+    path = tmp_path / "all.jsonl"
+    path.write_bytes(data)
+    delete_everything()
+    assert list_states() == []
+    import_path(path, ResourceMapping())
+    assert export_bytes() == data
+    assert list_states() == expected
+    key = RecordKey.about_thread("t1", "alice")
+    tracking.track_missing(key)
+    unobserved = [message.id for message in tracking.list_unobserved(key)]
+    assert unobserved == ["m1", "m2", "m3", "m4", "m5"]
+
+
+def test_import__of_a_later_generation_ends_work_on_the_stored_one(tmp_path: Path) -> None:
+    thread = make_thread("alice", "t1")
+    tracking.track_saved(save(some_messages(thread, 2)), scope="thread")
+    stored = make_record(thread, **held_lease("observing"))
+    MessageObservation.objects.filter(message_id="m0").update(chunk=make_chunk(stored))
+    path = tmp_path / "all.jsonl"
+    path.write_bytes(export_bytes())
+    lines = [line for line in map(json.loads, path.read_bytes().splitlines())]
+    record = next(line for line in lines if line["kind"] == "observationalRecord")
+    record |= {"id": "later", "generationCount": 4, "originType": "reflection", "chunks": []}
+    path.write_text("\n".join(map(json.dumps, lines)))
+    import_path(path, ResourceMapping())
+    stored.refresh_from_db()
+    assert (stored.superseded_by_id, stored.lease_token) == ("later", None)
+    assert list_states() == [("m0", "thread", None), ("m1", "thread", None)]
+    assert not ObservationChunk.objects.exists()

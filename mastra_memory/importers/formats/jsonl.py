@@ -33,6 +33,7 @@ FORMAT, VERSION = "mastra-memory", 1
 
 _RECORD_FIELDS = {
     "originType": "origin_type",
+    "createdByName": "created_by_name",
     "activeObservations": "active_observations",
     "observationTokenCount": "observation_token_count",
     "totalTokensObserved": "total_tokens_observed",
@@ -46,6 +47,8 @@ _RECORD_FIELDS = {
     "bufferedReflectionTokens": "buffered_reflection_tokens",
     "bufferedReflectionInputTokens": "buffered_reflection_input_tokens",
     "reflectedObservationLineCount": "reflected_observation_line_count",
+    "unproductiveReflectionTokens": "unproductive_reflection_tokens",
+    "pinned": "pinned",
     "config": "config",
     "metadata": "metadata",
     "createdAt": "created_at",
@@ -53,16 +56,23 @@ _RECORD_FIELDS = {
 }
 _CHUNK_FIELDS = {
     "id": "id",
+    "origin": "origin",
+    "threadId": "thread_id",
     "cycleId": "cycle_id",
+    "groupId": "group_id",
+    "range": "range",
     "observations": "observations",
     "tokenCount": "token_count",
     "messageIds": "message_ids",
     "messageTokens": "message_tokens",
     "lastObservedAt": "last_observed_at",
     "hints": "hints",
+    "activatedAt": "activated_at",
     "createdAt": "created_at",
 }
-_TIME_FIELDS = frozenset({"createdAt", "updatedAt", "lastObservedAt", "lastBufferedAtTime"})
+_TIME_FIELDS = frozenset(
+    {"createdAt", "updatedAt", "lastObservedAt", "lastBufferedAtTime", "activatedAt"}
+)
 
 
 def detect(record: Mapping[str, Any]) -> bool:
@@ -167,6 +177,7 @@ def _read_observational_record(
             _rename_fields(chunk, _CHUNK_FIELDS)
             for chunk in coercion.to_mappings(record.get("chunks"))
         ],
+        pending_message_ids=coercion.to_texts(record.get("pendingMessageIds")),
         location=location,
     )
 

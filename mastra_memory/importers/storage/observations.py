@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mastra_memory.importers.records import derive_id
+from mastra_memory.importers.records import ImportedObservationalRecord, derive_id
 from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadResources
 from mastra_memory.importers.validation import ImportRow, RowResult
 from mastra_memory.models import ObservationalRecord, ObservationChunk
+from mastra_memory.models.message import LastSequence
+from mastra_memory.observational import generations, tracking
 
 REASON_OTHER_OWNER = "a record of another thread or resource has the same id"
 REASON_GENERATION_TAKEN = "another record has the same generation"
@@ -16,16 +18,6 @@ GenerationKey = tuple[str | None, str, int]
 
 _GENERATION_FIELDS = ("id", "thread_id", "resource_id", "generation_count")
 _LONG_FIELDS = ("active_observations", "buffered_reflection", "observed_message_ids", "metadata")
-_LINK_FIELDS = (
-    "superseded_by",
-    "due_at",
-    "lease_token",
-    "lease_operation",
-    "lease_expires_at",
-    "reflection_token",
-    "reflection_operation",
-    "reflection_expires_at",
-)
 
 
 def store_observational_records(
@@ -37,7 +29,7 @@ def store_observational_records(
     """
     records = [_get_record(row) for row in rows]
     existing = ObservationalRecord.objects.in_bulk([record.id for record in records])
-    generations = _find_generations(records)
+    stored_generations = _find_generations(records)
     results, selected = [], []
     for row, record in zip(rows, records, strict=True):
         old = existing.get(record.id)
@@ -47,7 +39,7 @@ def store_observational_records(
             results.append(RowResult(row, "refused", REASON_OTHER_OWNER))
         elif old and not (update and old.updated_at < record.updated_at):
             results.append(RowResult(row, "already there"))
-        elif generations.setdefault(_generation_key(record), record.id) != record.id:
+        elif stored_generations.setdefault(_generation_key(record), record.id) != record.id:
             results.append(RowResult(row, "refused", REASON_GENERATION_TAKEN))
         else:
             results.append(RowResult(row, "updated" if old else "stored"))
@@ -76,13 +68,23 @@ def _find_generations(records: Sequence[ObservationalRecord]) -> dict[Generation
 def _replace_records(rows: Sequence[ImportRow]) -> None:
     records = [_get_record(row) for row in rows]
     ObservationalRecord.objects.filter(id__in=[record.id for record in records]).delete()
-    _link_generations(records)
+    superseded_ids = _link_generations(records)
+    for record in records:
+        record.imported_sequence = LastSequence()
     ObservationalRecord.objects.bulk_create(records)
-    _store_chunks([chunk for row in rows for chunk in row.chunks])
+    chunks = [chunk for row in rows for chunk in row.chunks]
+    _store_chunks(chunks)
+    tracking.drop_stranded_chunks(superseded_ids)
+    tracking.track_chunks([chunk.id for chunk in chunks])
+    for row in rows:
+        if isinstance(row.item, ImportedObservationalRecord) and row.item.pending_message_ids:
+            tracking.track_pending(_get_record(row).id, row.item.pending_message_ids)
 
 
-def _link_generations(records: Sequence[ObservationalRecord]) -> None:
+def _link_generations(records: Sequence[ObservationalRecord]) -> list[str]:
     """Set the successors of new records, and of stored generations that they follow.
+
+    Returns the ids of all generations that are superseded now.
 
     A stored record that is superseded now has no worker and no work anymore. A worker that has
     claimed it finds its claim lost.
@@ -93,19 +95,18 @@ def _link_generations(records: Sequence[ObservationalRecord]) -> None:
     for record in [*stored, *records]:
         lineages.setdefault((record.thread_id, record.resource_id), []).append(record)
     new_ids = {record.id for record in records}
-    changed = []
+    changed, superseded_ids = [], []
     for lineage in lineages.values():
         lineage.sort(key=lambda record: record.generation_count)
         for record, following in pairwise(lineage):
+            superseded_ids.append(record.id)
             if record.superseded_by_id != following.id:
                 record.superseded_by_id = following.id
-                record.lease_token = record.lease_expires_at = None
-                record.reflection_token = record.reflection_expires_at = None
-                record.lease_operation = record.reflection_operation = ""
-                record.due_at = None
+                generations.clear_work(record)
                 if record.id not in new_ids:
                     changed.append(record)
-    ObservationalRecord.objects.bulk_update(changed, _LINK_FIELDS)
+    ObservationalRecord.objects.bulk_update(changed, ["superseded_by", *generations.WORK_FIELDS])
+    return superseded_ids
 
 
 def _store_chunks(chunks: Sequence[ObservationChunk]) -> None:

@@ -159,6 +159,7 @@ def _convert_chunks(database: MastraDatabase, row: MastraRow) -> Iterator[Mappin
             "message_ids": coercion.to_texts(chunk.get("messageIds")),
             "message_tokens": coercion.to_int(chunk.get("messageTokens")),
             "last_observed_at": coercion.to_datetime(chunk.get("lastObservedAt")) or created_at,
+            "origin": "import",
             "hints": {key: chunk[key] for key in _HINT_KEYS if chunk.get(key) is not None},
             "created_at": created_at,
         }
