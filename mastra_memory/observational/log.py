@@ -165,6 +165,28 @@ def replace_prefix(log: str, read_log: str, reflection: str) -> str | None:
     return _join(reflection, log[len(read_log) :])
 
 
+def find_cut(log: str, count: int) -> int:
+    """Return the number of lines to cut off the log so that no group or section is split.
+
+    Args:
+        log: The log.
+        count: The number of lines that should be cut off. The result is the nearest smaller
+            number between two groups or threads, or a larger one if there is none.
+    """
+    lines = log.split("\n")
+    cut = depth = 0
+    for number, line in enumerate(lines, 1):
+        if _THREAD_OPENING.match(line) or _GROUP_OPENING.match(line):
+            depth += 1
+        elif line in _CLOSING:
+            depth = max(0, depth - 1)
+        if depth == 0:
+            cut = number
+        if number >= count and cut:
+            return cut
+    return len(lines)
+
+
 def take_lines(log: str, count: int) -> str:
     """Return the first `count` lines of the log."""
     return "\n".join(log.split("\n")[:count])

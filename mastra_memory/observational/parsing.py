@@ -29,7 +29,9 @@ _MIN_LINE_CHARS, _MIN_LINES, _MAX_LINE_DUPLICATES = 24, 20, 0.5
 _OPENING = re.compile(r"^[ \t]*<observations>", re.MULTILINE | re.IGNORECASE)
 _CLOSING = re.compile(r"</observations>", re.IGNORECASE)
 _LIST_LINE = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]")
-_THREAD = re.compile(r'<thread\s+id="([^"\n]*)"\s*>(.*?)</thread>', re.DOTALL | re.IGNORECASE)
+_THREAD = re.compile(
+    r'<thread\s+id="([^"\n]*)"\s*>((?:(?!<thread\s).)*?)</thread>', re.DOTALL | re.IGNORECASE
+)
 _THREAD_TAG_LINE = re.compile(r"^[ \t]*</?thread\b[^>\n]*>[ \t]*$\n?", re.MULTILINE | re.IGNORECASE)
 
 

@@ -158,6 +158,7 @@ def _buffer(job: Work, claim: Claim) -> None:
         lines=record.active_observations.count("\n") + 1,
         settings=settings,
     )
+    lines = log.find_cut(record.active_observations, lines)
     read_lines = log.take_lines(record.active_observations, lines)
     with timeline.record_operation(
         record,

@@ -131,3 +131,27 @@ def test_wrap_in_thread__not_for_nothing() -> None:
     tag = log.format_thread_tag('a"<b>&')
     assert tag == '<thread id="a&quot;&lt;b&gt;&amp;">'
     assert log.read_thread_id(tag[12:-2]) == 'a"<b>&'
+
+
+GROUPED = """<observation-group id="a" range="m1:m2">
+* 1
+* 2
+</observation-group>
+
+--- message boundary (2025-01-04T10:07:00.000Z) ---
+
+<observation-group id="b" range="m3:m4">
+* 3
+</observation-group>"""
+
+
+@pytest.mark.parametrize(
+    ("count", "cut"), [(1, 4), (3, 4), (4, 4), (5, 5), (7, 7), (8, 7), (9, 7), (10, 10), (99, 10)]
+)
+def test_find_cut__never_splits_a_group(count: int, cut: int) -> None:
+    assert log.find_cut(GROUPED, count) == cut
+
+
+def test_find_cut__any_line_without_groups() -> None:
+    assert [log.find_cut("a\nb\nc", count) for count in (1, 2, 3)] == [1, 2, 3]
+    assert log.find_cut('<thread id="t">\n* a', 1) == 2, "a section that is never closed"
