@@ -13,7 +13,7 @@ from typing import Literal
 from mastra_memory.db import leases, sql
 from mastra_memory.exceptions import ClaimLost
 from mastra_memory.models import ObservationalRecord
-from mastra_memory.observational import queries
+from mastra_memory.observational import claim_queries
 from mastra_memory.observational.keys import RecordKey
 
 ObservingOperation = Literal["observing", "buffering"]
@@ -48,7 +48,7 @@ def _claim(record: ObservationalRecord, operation: str, lease: Lease) -> Claim |
     key, token = RecordKey.of_record(record), uuid.uuid4()
     condition, params = key.record_condition("r")
     row = sql.fetch_one(
-        queries.claim(lease, condition), [token, operation, leases.LEASE_SECONDS, *params]
+        claim_queries.claim(lease, condition), [token, operation, leases.LEASE_SECONDS, *params]
     )
     return None if row is None else Claim(row[0], key, token, operation, lease)
 
@@ -56,14 +56,14 @@ def _claim(record: ObservationalRecord, operation: str, lease: Lease) -> Claim |
 def renew(claim: Claim) -> bool:
     """Extend the lease. Return False if the claim is lost. Use it with `leases.keep_renewing`."""
     condition, params = claim.key.record_condition("r")
-    statement = queries.renew(claim.lease, condition)
+    statement = claim_queries.renew(claim.lease, condition)
     return bool(sql.execute(statement, [leases.LEASE_SECONDS, *params, claim.token]))
 
 
 def release(claim: Claim) -> bool:
     """Release the lease. Return False if the claim was lost before."""
     condition, params = claim.key.record_condition("r")
-    return bool(sql.execute(queries.release(claim.lease, condition), [*params, claim.token]))
+    return bool(sql.execute(claim_queries.release(claim.lease, condition), [*params, claim.token]))
 
 
 def check_claim(claim: Claim, record: ObservationalRecord) -> None:
@@ -78,7 +78,7 @@ def request_work(key: RecordKey, agent_id: str | None) -> str | None:
     While the provider is unavailable, the time of the next attempt is kept.
     """
     condition, params = key.record_condition("r")
-    row = sql.fetch_one(queries.request_work(condition), [agent_id, *params])
+    row = sql.fetch_one(claim_queries.request_work(condition), [agent_id, *params])
     return row[0] if row else None
 
 
@@ -90,7 +90,7 @@ def finish_work(key: RecordKey, due_at: datetime | None) -> bool:
         due_at: `due_at` of the record when the cycle began.
     """
     condition, params = key.record_condition("r")
-    return bool(sql.execute(queries.finish_work(condition), [*params, due_at]))
+    return bool(sql.execute(claim_queries.finish_work(condition), [*params, due_at]))
 
 
 def fail_work(key: RecordKey, error: str, *, retry_after: float | None) -> int:
@@ -102,10 +102,10 @@ def fail_work(key: RecordKey, error: str, *, retry_after: float | None) -> int:
         retry_after: Seconds until the next attempt; None to wait for new messages.
     """
     condition, params = key.record_condition("r")
-    row = sql.fetch_one(queries.fail_work(condition), [error[:2000], retry_after, *params])
+    row = sql.fetch_one(claim_queries.fail_work(condition), [error[:2000], retry_after, *params])
     return row[0] if row else 0
 
 
 def list_due_records(limit: int = 100) -> list[str]:
     """Return the ids of live records whose work is due and that no worker has claimed."""
-    return [record_id for (record_id,) in sql.fetch_all(queries.LIST_DUE, [limit])]
+    return [record_id for (record_id,) in sql.fetch_all(claim_queries.LIST_DUE, [limit])]

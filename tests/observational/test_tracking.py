@@ -256,13 +256,15 @@ def test_bookkeeping__takes_two_statements_however_long_the_thread_is(
         tracking.track_saved(stored, scope="thread")
         assert tracking.count_pending(KEY).messages == 301
     assert len(sent) == 2
-    durations = []
-    for _ in range(100):
+
+    def measure() -> float:
         start = time.perf_counter()
         tracking.track_saved(stored, scope="thread")
         tracking.count_pending(KEY)
-        durations.append(time.perf_counter() - start)
-    assert min(durations) < 0.005, durations
+        return time.perf_counter() - start
+
+    # Other processes may take the processor, so one undisturbed run is enough.
+    assert any(measure() < 0.005 for _ in range(500))
 
 
 def test_count_pending__reads_only_rows_of_pending_messages(long_thread: StoredThread) -> None:
