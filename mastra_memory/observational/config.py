@@ -24,6 +24,13 @@ from mastra_memory.options.observational_reader import resolve_block_after
 MIN_ABSOLUTE_ACTIVATION = 1_000
 """From here `buffer_activation` is a number of tokens; below, it is a share."""
 DEFAULT_ACTIVATION_RATIO = 0.7
+_BUFFERING_SETTINGS = (
+    "buffer_tokens",
+    "retention_floor",
+    "block_after",
+    "reflection_buffer_at",
+    "reflection_block_after",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,29 +109,12 @@ def resolve_settings(
         _read_threshold(overrides, "reflection", "observation_tokens")
         or reflection.observation_tokens
     )
-    asynchronous = options.asynchronous
     return ObservationSettings(
         scope=options.scope,
-        asynchronous=asynchronous,
+        asynchronous=options.asynchronous,
         message_tokens=message_tokens,
-        buffer_tokens=buffer_tokens if asynchronous else None,
-        retention_floor=resolve_retention_floor(observation.buffer_activation, message_tokens)
-        if asynchronous
-        else None,
-        block_after=max(
-            resolve_block_after(observation.block_after, message_tokens), message_tokens
-        )
-        if asynchronous
-        else None,
         observation_tokens=observation_tokens,
-        reflection_buffer_at=math.floor(observation_tokens * reflection.buffer_activation + 0.5)
-        if asynchronous
-        else None,
-        reflection_block_after=max(
-            resolve_block_after(reflection.block_after, observation_tokens), observation_tokens
-        )
-        if asynchronous
-        else None,
+        **_resolve_buffering(options, message_tokens, observation_tokens),
         share_token_budget=options.share_token_budget,
         max_tokens_per_batch=observation.max_tokens_per_batch,
         previous_observer_tokens=observation.previous_observer_tokens,
@@ -139,6 +129,28 @@ def resolve_settings(
         manage_working_memory=observation.manage_working_memory,
         observe_attachments=observation.observe_attachments,
     )
+
+
+def _resolve_buffering(
+    options: ObservationalMemoryOptions, message_tokens: int, observation_tokens: int
+) -> dict[str, Any]:
+    """Return the numbers for buffering; all are None if it is off.
+
+    Both `block_after` follow an override of their threshold, so that they never lie below it.
+    """
+    if not options.asynchronous:
+        return dict.fromkeys(_BUFFERING_SETTINGS)
+    observation, reflection = options.observation, options.reflection
+    block_after = resolve_block_after(observation.block_after, message_tokens)
+    reflection_block_after = resolve_block_after(reflection.block_after, observation_tokens)
+    values = (
+        resolve_buffer_tokens(observation),
+        resolve_retention_floor(observation.buffer_activation, message_tokens),
+        max(block_after, message_tokens),
+        math.floor(observation_tokens * reflection.buffer_activation + 0.5),
+        max(reflection_block_after, observation_tokens),
+    )
+    return dict(zip(_BUFFERING_SETTINGS, values, strict=True))
 
 
 def resolve_buffer_tokens(observation: ObservationOptions) -> int | None:
