@@ -17,7 +17,7 @@ BARE_TESTS := tests/api tests/recall tests/observational tests/models tests/memo
 BROWSER_MODULES := tests/browser/node_modules
 
 .DEFAULT_GOAL := help
-.PHONY: help run test faults lint conformance bench bench-recall browser screenshots clean
+.PHONY: help run test faults lint conformance bench bench-recall bench-context browser screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -54,6 +54,9 @@ bench: $(INSTALLED) ## Measure against a real Mastra server (BENCH_JSON, PEER_DI
 
 bench-recall: $(INSTALLED) ## Measure how well and how fast messages are found (BENCH_JSON, RECALL_ONLY, RECALL_EMBEDDER, LOCOMO)
 	$(PYTHON) -m benchmarks.recall
+
+bench-context: $(INSTALLED) ## Measure what a context of limited size contains (BENCH_JSON, LOCOMO, CONTEXT_QUESTIONS)
+	$(PYTHON) -m benchmarks.context
 
 browser: $(INSTALLED) $(BROWSER_MODULES) ## Walk through the admin in Chromium (CHROMIUM=path)
 	$(PYTHON) -m pytest -m browser tests/browser

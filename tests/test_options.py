@@ -127,6 +127,8 @@ def test_parse__recall_scope_is_resource_unless_thread_is_set(scope: str, expect
             {"messageHistory": {"maxTokens": 5, "atMaxRemoveTokens": 6}},
             "message_history.at_max_remove_tokens",
         ),
+        ({"maxContextTokens": -1}, "max_context_tokens"),
+        ({"maxContextTokens": "many"}, "max_context_tokens"),
         ({"readOnly": "yes"}, "read_only"),
         ({"semanticRecall": "yes"}, "semantic_recall"),
         ({"semanticRecall": {"topK": -1}}, "semantic_recall.top_k"),

@@ -48,11 +48,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="recall-benchmark-") as folder:
         var_dir = Path(folder, "var")
         os.environ.update(servers.environment(SETTINGS, var_dir))
-        _create_tables()
+        create_tables()
         try:
             results = _measure(parts, var_dir, Path(folder))
         finally:
-            _stop_database(var_dir)
+            stop_database(var_dir)
     if path := os.environ.get("BENCH_JSON"):
         Path(path).write_text(json.dumps(results, indent=1) + "\n")
 
@@ -67,7 +67,8 @@ def _selected_parts() -> list[str]:
     return selected
 
 
-def _create_tables() -> None:
+def create_tables() -> None:
+    """Set up Django and migrate."""
     import django
 
     django.setup()
@@ -76,7 +77,8 @@ def _create_tables() -> None:
     call_command("migrate", verbosity=0)
 
 
-def _stop_database(var_dir: Path) -> None:
+def stop_database(var_dir: Path) -> None:
+    """Stop the database of this process."""
     from django.db import connection
 
     from project import embedded_postgres

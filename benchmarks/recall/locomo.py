@@ -26,12 +26,13 @@ class Question:
     """A question and the ids of the messages that contain the answer."""
 
     text: str
+    answer: str
     evidence: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A resource with a thread for each session and a message for each turn."""
+    """A resource with a message for each turn, and a thread for each session or for all."""
 
     resource_id: str
     threads: dict[str, list[dict[str, Any]]]
@@ -46,35 +47,45 @@ def find_folder() -> Path | None:
     return next((path for path in candidates if path.is_dir()), None)
 
 
-def read(folder: Path) -> list[Conversation]:
-    """Return all conversations of a folder."""
+def read(folder: Path, *, in_one_thread: bool = False) -> list[Conversation]:
+    """Return all conversations of a folder, each in a thread for each session or in one thread."""
     return [
-        _parse_conversation(json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))
+        _parse_conversation(json.loads(path.read_text()), in_one_thread)
+        for path in sorted(folder.glob("*.json"))
     ]
 
 
-def _parse_conversation(sample: dict[str, Any]) -> Conversation:
+def _parse_conversation(sample: dict[str, Any], in_one_thread: bool) -> Conversation:
     resource_id = str(sample["sample_id"])
     conversation = sample["conversation"]
     sessions = [name for name in conversation if _SESSION.fullmatch(name)]
     sessions.sort(key=lambda name: int(name.removeprefix("session_")))
-    threads = {
-        f"{resource_id}/{session}": list(_messages(resource_id, session, day, conversation))
-        for day, session in enumerate(sessions)
-    }
+    threads: dict[str, list[dict[str, Any]]] = {}
+    for day, session in enumerate(sessions):
+        thread_id = resource_id if in_one_thread else f"{resource_id}/{session}"
+        messages = _messages(
+            resource_id, thread_id, session, _get_start(conversation, session, day), conversation
+        )
+        threads.setdefault(thread_id, []).extend(messages)
     message_ids = {message["id"] for messages in threads.values() for message in messages}
     questions = list(_questions(sample, resource_id, message_ids))
     return Conversation(resource_id, threads, questions)
 
 
+def _get_start(conversation: dict[str, Any], session: str, day: int) -> datetime:
+    """Return the time of a session, or the n-th day of 2023 if it has none."""
+    if text := conversation.get(f"{session}_date_time"):
+        return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+    return datetime(2023, 1, 1, tzinfo=UTC) + timedelta(days=day)
+
+
 def _messages(
-    resource_id: str, session: str, day: int, conversation: dict[str, Any]
+    resource_id: str, thread_id: str, session: str, start: datetime, conversation: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    start = datetime(2023, 1, 1, tzinfo=UTC) + timedelta(days=day)
     for index, turn in enumerate(conversation[session]):
         yield {
             "id": f"{resource_id}/{turn['dia_id']}",
-            "threadId": f"{resource_id}/{session}",
+            "threadId": thread_id,
             "resourceId": resource_id,
             "role": "user" if turn["speaker"] == conversation["speaker_a"] else "assistant",
             "createdAt": (start + timedelta(minutes=index)).isoformat(),
@@ -91,4 +102,4 @@ def _questions(
             turns = {turn for text in item["evidence"] for turn in _TURN_ID.findall(text)}
             evidence = frozenset(f"{resource_id}/{turn}" for turn in turns) & message_ids
             if evidence:
-                yield Question(item["question"], evidence)
+                yield Question(item["question"], str(item.get("answer", "")), evidence)

@@ -1,17 +1,26 @@
 """Put the blocks of a context together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mastra_memory import working_memory
 from mastra_memory.content import message_text, tokens
-from mastra_memory.context import rendering, thread_history
+from mastra_memory.context import budget, rendering, thread_history
 from mastra_memory.context.blocks import Block, BlockKind, Context
-from mastra_memory.context.thread_history import ThreadState
+from mastra_memory.context.budget import ContextParts
+from mastra_memory.context.log_selection import LogQuery
+from mastra_memory.context.thread_history import Recalled, ThreadState
 from mastra_memory.db import times
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.observational import generations
-from mastra_memory.options import MemoryOptions
+from mastra_memory.options import MemoryOptions, SemanticRecallOptions
 from mastra_memory.types import StoredMessage
+
+LOG_MATCHES = 200
+"""How many matches of semantic recall rank the observations of a log that does not fit."""
+
+OTHERS_SHARE = 0.25
+"""The messages of other conversations that are not observed yet are left out of a limited context
+if they exceed this share of its tokens."""
 
 
 def build_context(
@@ -25,7 +34,7 @@ def build_context(
 
     Recalled messages of this thread are added to the history. Those of other threads are rendered
     as a block of text. Each message is included only once; a new message is in the block of new
-    messages.
+    messages. With the option `max_context_tokens`, only the most useful parts are included.
 
     Args:
         options: The agent's options.
@@ -39,29 +48,25 @@ def build_context(
     """
     thread = ThreadState.read(options, thread_id, resource_id)
     record = _find_record(options, thread)
-    new_ids = [message.id for message in new_messages]
-    history = thread_history.read_history(options, thread, record, new_ids)
-    included_ids = {message.id for message in history} | set(new_ids)
-    recalled = [
-        message
-        for message in thread_history.recall_messages(
-            options, thread, get_search_query(new_messages)
-        )
-        if message.id not in included_ids
+    fixed = [
+        _build_text_block("working_memory", _render_working_memory(options, thread)),
+        _build_message_block("new", new_messages),
     ]
+    render_log = _make_log_renderer(options, thread, record)
+    parts = _collect_parts(options, thread, record, new_messages, fixed, render_log)
+    recalled = sorted(parts.recalled, key=lambda message: message.sort_key)
     same_thread = [message for message in recalled if message.thread_id == thread.thread_id]
     other_threads = [message for message in recalled if message.thread_id != thread.thread_id]
-    history = sorted([*same_thread, *history], key=lambda message: message.sort_key)
-    log = record.active_observations if record else ""
+    history = sorted([*same_thread, *parts.history], key=lambda message: message.sort_key)
     blocks = [
-        _build_text_block("working_memory", _render_working_memory(options, thread)),
-        _build_text_block("observations", _render_observations(options, thread, record, log)),
+        fixed[0],
+        _build_text_block("observations", render_log(parts.log)),
         _build_text_block("remembered", rendering.render_other_conversations(other_threads)),
-        _build_message_block("continuation", _list_continuation_messages(thread, log)),
+        _build_message_block("continuation", _list_continuation_messages(thread, parts.log)),
         _build_message_block(
             "history", thread_history.merge_tool_calls(options, history, new_messages)
         ),
-        _build_message_block("new", new_messages),
+        fixed[1],
     ]
     return Context(
         thread_id=thread.thread_id,
@@ -71,6 +76,76 @@ def build_context(
     )
 
 
+def _collect_parts(
+    options: MemoryOptions,
+    thread: ThreadState,
+    record: ObservationalRecord | None,
+    new_messages: Sequence[StoredMessage],
+    fixed: Sequence[Block | None],
+    render_log: Callable[[str], str],
+) -> ContextParts:
+    """Return the history, the recalled messages and the log, within the option's limit.
+
+    The tokens of the `fixed` blocks count, but these blocks are always included.
+    """
+    max_tokens = options.max_context_tokens
+    query = get_search_query(new_messages)
+    new_ids = [message.id for message in new_messages]
+    history = thread_history.read_history(options, thread, record, new_ids)
+    recalled = thread_history.recall_messages(
+        options, thread, query, min_matches=LOG_MATCHES if max_tokens and record else 0
+    )
+    included_ids = set(new_ids)
+    if max_tokens is None:
+        included_ids |= {message.id for message in history}
+    parts = ContextParts(
+        thread_id=thread.thread_id,
+        history=history,
+        recalled=[
+            message
+            for message in _iter_best_first(recalled, options.semantic_recall)
+            if message.id not in included_ids
+        ],
+        log=record.active_observations if record else "",
+    )
+    if max_tokens is None:
+        return parts
+    continuation = _build_message_block(
+        "continuation", _list_continuation_messages(thread, parts.log)
+    )
+    used = sum(block.tokens for block in (*fixed, continuation) if block)
+    timezone = times.get_timezone(record.observed_timezone if record else "")
+    return budget.fit_parts(
+        parts,
+        max_tokens - used - tokens.TOKENS_PER_LIST,
+        render=render_log,
+        query=lambda included: LogQuery(
+            text=query, scored=recalled.scored, included=included, timezone=timezone
+        ),
+    )
+
+
+def _iter_best_first(
+    recalled: Recalled, options: SemanticRecallOptions | None
+) -> Iterator[StoredMessage]:
+    """Yield the recalled messages, each match followed by its neighbours."""
+    messages = list(recalled.messages)
+    positions = {message.id: position for position, message in enumerate(messages)}
+    before, after = (options.before, options.after) if options else (0, 0)
+    remaining = dict.fromkeys(positions)
+    for match in recalled.scored:
+        position = positions.get(match.id)
+        if position is None:
+            continue
+        window = range(max(position - before, 0), min(position + after + 1, len(messages)))
+        for index in (position, *window):
+            message = messages[index]
+            if message.thread_id == messages[position].thread_id and message.id in remaining:
+                del remaining[message.id]
+                yield message
+    yield from (messages[positions[message_id]] for message_id in remaining)
+
+
 def _find_record(options: MemoryOptions, thread: ThreadState) -> ObservationalRecord | None:
     if options.observational_memory is None:
         return None
@@ -78,26 +153,33 @@ def _find_record(options: MemoryOptions, thread: ThreadState) -> ObservationalRe
     return generations.find_head(scope, thread_id=thread.thread_id, resource_id=thread.resource_id)
 
 
-def _render_observations(
-    options: MemoryOptions, thread: ThreadState, record: ObservationalRecord | None, log: str
-) -> str:
-    """Return the log with what belongs to it: hints, and messages of other conversations."""
+def _make_log_renderer(
+    options: MemoryOptions, thread: ThreadState, record: ObservationalRecord | None
+) -> Callable[[str], str]:
+    """Return a function that returns a log with its hints and messages of other conversations."""
     observational = options.observational_memory
     if observational is None:
-        return ""
+        return lambda log: ""
     timezone = times.get_timezone(record.observed_timezone if record else "")
     others = ""
-    if record is not None and record.scope == Scope.RESOURCE and log.strip():
+    if record and record.scope == Scope.RESOURCE and record.active_observations.strip():
         others = rendering.render_other_threads(
             thread_history.list_unobserved_elsewhere(thread, observational), timezone=timezone
         )
-    return rendering.render_observations(
-        log,
-        thread.observer_metadata,
-        options=observational,
-        timezone=timezone,
-        other_conversations=others,
-    )
+        limit = options.max_context_tokens
+        if limit is not None and tokens.get_token_counter().text(others) > limit * OTHERS_SHARE:
+            others = ""
+
+    def render(log: str) -> str:
+        return rendering.render_observations(
+            log,
+            thread.observer_metadata,
+            options=observational,
+            timezone=timezone,
+            other_conversations=others if log.strip() else "",
+        )
+
+    return render
 
 
 def _list_continuation_messages(thread: ThreadState, log: str) -> list[StoredMessage]:

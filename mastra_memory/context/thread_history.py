@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from mastra_memory.observational.keys import RecordKey
 from mastra_memory.options import MemoryOptions, ObservationalMemoryOptions
 from mastra_memory.recall import matches, recent
 from mastra_memory.recall.recent import FittingMessages, TokenLimitCursor
+from mastra_memory.search.types import ScoredMessage
 from mastra_memory.types import StoredMessage
 
 logger = logging.getLogger(__name__)
@@ -115,23 +116,49 @@ def read_history(
     return _read_within_tokens(options, thread, exclude_ids)
 
 
-def recall_messages(options: MemoryOptions, thread: ThreadState, query: str) -> list[StoredMessage]:
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The result of semantic recall."""
+
+    messages: Sequence[StoredMessage] = ()
+    """The best matches with their neighbours, in the order of the conversation."""
+    scored: Sequence[ScoredMessage] = ()
+    """The matches, best first. There may be more than those in `messages`."""
+
+
+def recall_messages(
+    options: MemoryOptions, thread: ThreadState, query: str, *, min_matches: int = 0
+) -> Recalled:
     """Return the messages that match the query by meaning, with their neighbours.
 
-    If the search fails, a warning is logged and an empty list is returned, so that the agent can
-    still answer.
+    If the search fails, a warning is logged and the result is empty, so that the agent can still
+    answer.
+
+    Args:
+        options: The option `semantic_recall` decides how many messages are read.
+        thread: The thread.
+        query: The text to find matches for.
+        min_matches: How many matches `scored` should have at least.
     """
     in_resource_scope = matches.spans_threads(options)
     if not matches.needs_search(options, query) or not (thread.exists or in_resource_scope):
-        return []
+        return Recalled()
+    assert options.semantic_recall is not None
+    top_k = options.semantic_recall.top_k
+    searched = replace(options.semantic_recall, top_k=max(top_k, min_matches))
     try:
         found = matches.find_matches(
-            options, query, thread_id=thread.thread_id, resource_id=thread.resource_id
+            replace(options, semantic_recall=searched),
+            query,
+            thread_id=thread.thread_id,
+            resource_id=thread.resource_id,
         )
     except MastraMemoryError as error:
         logger.warning("Semantic recall failed (%s)", type(error).__name__)
-        return []
-    return matches.read_windows(options, found, resource_id=thread.resource_id)
+        return Recalled()
+    best = replace(found, scored=found.scored[:top_k])
+    messages = matches.read_windows(options, best, resource_id=thread.resource_id)
+    return Recalled(messages, found.scored)
 
 
 def _read_within_tokens(

@@ -137,6 +137,9 @@ class MemoryOptions:
     working_memory: WorkingMemoryOptions = field(default_factory=WorkingMemoryOptions)
     observational_memory: ObservationalMemoryOptions | None = None
     generate_title: TitleOptions | None = None
+    max_context_tokens: int | None = None
+    """The largest number of tokens of a context, by estimate. Working memory and new messages are
+    always included; what else the options select is reduced to fit. None for no limit."""
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The merged options in snake_case, before they are checked."""
 
@@ -184,6 +187,7 @@ class _MemoryOptionsReader(OptionsReader):
             working_memory=self.working_memory(),
             observational_memory=read_observational_options(self),
             generate_title=self.generate_title(),
+            max_context_tokens=self.max_context_tokens(),
             raw=self.raw,
         )
         self.raise_issues()
@@ -207,6 +211,11 @@ class _MemoryOptionsReader(OptionsReader):
         if removed > limit:
             self.add_error("message_history.at_max_remove_tokens", "must not exceed max_tokens")
         return MessageHistoryOptions(max_tokens=limit, at_max_remove_tokens=removed)
+
+    def max_context_tokens(self) -> int | None:
+        if self.raw.get("max_context_tokens") is None:
+            return None
+        return self.read_whole_number("max_context_tokens", 0)
 
     def semantic_recall(self) -> SemanticRecallOptions | None:
         if not self.is_enabled("semantic_recall"):

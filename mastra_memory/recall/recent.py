@@ -178,7 +178,7 @@ def fit_into_tokens(
     counter = tokens.get_token_counter()
     newest_first: list[StoredMessage] = []
     used = tokens.TOKENS_PER_LIST
-    for group in _group_tool_pairs(iterate_newest(thread_id, exclude_ids=exclude_ids)):
+    for group in group_tool_pairs(iterate_newest(thread_id, exclude_ids=exclude_ids)):
         if cursor is not None and cursor.leaves_out(group[-1]):
             break
         if len(newest_first) + len(group) > max_messages:
@@ -202,7 +202,7 @@ def iterate_newest(
         before = page[-1]
 
 
-def _group_tool_pairs(newest_first: Iterator[StoredMessage]) -> Iterator[list[StoredMessage]]:
+def group_tool_pairs(newest_first: Iterator[StoredMessage]) -> Iterator[list[StoredMessage]]:
     """Yield groups of messages that belong together: from a tool result back to its call."""
     group: list[StoredMessage] = []
     missing_calls: set[str] = set()

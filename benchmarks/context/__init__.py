@@ -1,0 +1,1 @@
+"""Measure how much of the evidence for a question a context of limited size contains."""

@@ -1,0 +1,141 @@
+"""Reduce the parts of a context to a number of tokens: the option `maxContextTokens`.
+
+The newest messages get a small share. The recalled messages, by their score, and the observations
+share the rest: if both do not fit, observations get the larger part, because they say the same in
+fewer tokens. What one part does not need goes to the others, at last to older messages.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from mastra_memory.content import message_text, tokens
+from mastra_memory.context import log_selection
+from mastra_memory.context.log_selection import LogQuery
+from mastra_memory.recall import recent
+from mastra_memory.types import StoredMessage
+
+HISTORY_SHARE = 1 / 8
+"""The share of the newest messages if there is anything else."""
+RECALL_SHARE = 0.3
+"""The share of the recalled messages in the rest if the log does not fit."""
+MAX_RENDERED_RATIO = 1.5
+"""A log with this many times the tokens that are left is not rendered to see whether it fits."""
+TOKENS_PER_QUOTE = 12
+"""Tokens of the time and the role of a message of another thread."""
+TOKENS_PER_INTRODUCTION = 80
+"""Tokens of the introduction to messages of other threads, and of its tags."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextParts:
+    """The parts of a context that compete for its tokens."""
+
+    thread_id: str
+    history: Sequence[StoredMessage] = ()
+    """Oldest first."""
+    recalled: Sequence[StoredMessage] = ()
+    """Best match first. They may be in the history, too."""
+    log: str = ""
+
+
+def fit_parts(
+    parts: ContextParts,
+    max_tokens: int,
+    *,
+    render: Callable[[str], str],
+    query: Callable[[Sequence[StoredMessage]], LogQuery],
+) -> ContextParts:
+    """Return what fits into `max_tokens`.
+
+    Args:
+        parts: Everything that the context would have without a limit.
+        max_tokens: An estimate, as `Context.tokens` is.
+        render: Returns the text of a log in the prompt.
+        query: Returns what to choose observations for, given the messages that are included.
+    """
+    budget = _Budget(max(max_tokens, 0), parts.thread_id)
+    newest_first = list(recent.group_tool_pairs(reversed(parts.history)))
+    is_shared = bool(parts.recalled or parts.log)
+    history = budget.take_newest(newest_first, HISTORY_SHARE if is_shared else 1.0)
+    log_tokens = _count_log(parts.log, budget, render)
+    recall_limit = budget.left - log_tokens
+    if parts.log:
+        recall_limit = max(recall_limit, int(budget.left * RECALL_SHARE))
+    newest = [message for group in history for message in group]
+    newest_ids = {message.id for message in newest}
+    recalled = budget.take_recalled(
+        [message for message in parts.recalled if message.id not in newest_ids], recall_limit
+    )
+    log = parts.log
+    if log_tokens > budget.left:
+        included = [*recalled, *newest]
+        log = log_selection.select_observations(log, budget.left, query(included), render=render)
+        log_tokens = budget.counter.text(render(log)) if log else 0
+    budget.left -= log_tokens
+    recalled_ids = {message.id for message in recalled}
+    history += budget.take_newest(
+        [
+            group
+            for group in newest_first[len(history) :]
+            if not any(message.id in recalled_ids for message in group)
+        ]
+    )
+    messages = [message for group in reversed(history) for message in reversed(group)]
+    return ContextParts(thread_id=parts.thread_id, history=messages, recalled=recalled, log=log)
+
+
+def _count_log(log: str, budget: "_Budget", render: Callable[[str], str]) -> int:
+    """Return the tokens of the rendered log, or an estimate if it is much too long."""
+    stored = budget.counter.text(log) if log else 0
+    if stored > MAX_RENDERED_RATIO * budget.left:
+        return stored
+    return budget.counter.text(render(log)) if log else 0
+
+
+class _Budget:
+    """Tokens that are left, and what has been taken from them."""
+
+    def __init__(self, max_tokens: int, thread_id: str) -> None:
+        self.left = max_tokens
+        self.counter = tokens.get_token_counter()
+        self.thread_id = thread_id
+        self._has_quotes = False
+
+    def take_newest(
+        self, newest_first: Sequence[list[StoredMessage]], share: float = 1.0
+    ) -> list[list[StoredMessage]]:
+        """Take groups of messages without a gap, within a share of the tokens that are left.
+
+        The newest group may exceed the share, but not half of the tokens.
+        """
+        limit = int(self.left * share)
+        taken: list[list[StoredMessage]] = []
+        for group in newest_first:
+            cost = sum(self.counter.message(message.role, message.content) for message in group)
+            if cost > limit and not (share < 1 and not taken and cost <= self.left / 2):
+                break
+            limit -= cost
+            self.left -= cost
+            taken.append(group)
+        return taken
+
+    def take_recalled(self, best_first: Iterable[StoredMessage], limit: int) -> list[StoredMessage]:
+        """Take the best messages that fit into `limit`."""
+        taken = []
+        for message in best_first:
+            cost = self._count_recalled(message)
+            if cost > limit:
+                continue
+            limit -= cost
+            self.left -= cost
+            taken.append(message)
+            self._has_quotes |= message.thread_id != self.thread_id
+        return taken
+
+    def _count_recalled(self, message: StoredMessage) -> int:
+        """Return the tokens of a message in the history, or of its text if it is quoted."""
+        if message.thread_id == self.thread_id:
+            return self.counter.message(message.role, message.content)
+        introduction = 0 if self._has_quotes else TOKENS_PER_INTRODUCTION
+        text = message_text.get_text(message.content)
+        return self.counter.text(text) + TOKENS_PER_QUOTE + introduction
