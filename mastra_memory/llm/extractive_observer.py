@@ -16,7 +16,7 @@ from mastra_memory.llm import relative_dates, sentences, transcript_reader
 from mastra_memory.llm.sentences import Informativeness, RepetitionFilter
 from mastra_memory.llm.transcript_reader import Entry
 
-MIN_SCORE = 2.0
+MIN_SCORE = 2.5
 """Sentences with a lower score are left out."""
 HIGH_SCORE = 3.0
 """Statements in the first person with at least this score are of high importance."""

@@ -178,7 +178,7 @@ class Informativeness:
         return math.log(1 + self.total / (self.frequencies[word] or 1)) / (self.max_weight or 1)
 
     def score(self, sentence: str) -> float:
-        """Return about the number of things that a sentence says; small talk is below 2."""
+        """Return about the number of things that a sentence says; small talk is below 2.5."""
         weight = sum(map(self.weigh, set(list_words(sentence))))
         weight += 1.0 * bool(_NUMBER.search(sentence)) + 1.0 * bool(_DATE.search(sentence))
         weight += min(2, count_names(sentence, self.names)) * 0.7
