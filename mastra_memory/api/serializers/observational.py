@@ -166,7 +166,7 @@ class ObservationItemSerializer(ResponseSerializer):
     text = TextField(source="item.text")
     line = TextField(source="item.raw", help_text="The line as it is stored.")
     priority = OptionalTextField(source="item.priority", allow_null=True)
-    date = DateField(source="item.date", allow_null=True)
+    date = DateField(source="item.day", allow_null=True)
     time = OptionalTextField(source="item.time", allow_null=True)
     threadId = OptionalTextField(source="item.thread_id", required=False)
     depth = IntegerField(source="item.depth", help_text="0, or more for a nested observation.")
