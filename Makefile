@@ -23,7 +23,7 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: $(INSTALLED) ## Run everything on http://127.0.0.1:8000 (PORT=... for another port)
-	@exec $(PYTHON) manage.py serve
+	@MASTRA_MEMORY_OBSERVE_FROM=$${MASTRA_MEMORY_OBSERVE_FROM-300} exec $(PYTHON) manage.py serve
 
 test: $(INSTALLED) ## Run the tests in a database of their own (TESTS=path for some, COVERAGE=1)
 ifneq ($(TESTS),tests)

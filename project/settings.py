@@ -119,11 +119,20 @@ STORAGES = {
     },
 }
 
+# Tokens of messages from which a conversation is observed; 0 turns observational memory off. `make
+# run` sets it low, so that the sample conversations have observations soon.
+OBSERVE_FROM = env.read_int("MASTRA_MEMORY_OBSERVE_FROM", 0)
+
 MASTRA_MEMORY: dict[str, Any] = {
     "OPTIONS": {
         "workingMemory": {"enabled": True},
         "semanticRecall": {"mode": "hybrid"},
         "generateTitle": True,
+        "observationalMemory": OBSERVE_FROM > 0
+        and {
+            "observation": {"messageTokens": OBSERVE_FROM},
+            "reflection": {"observationTokens": OBSERVE_FROM},
+        },
     },
     "MODEL": os.environ.get("MASTRA_MEMORY_MODEL") or "local/extractive",
     "EMBEDDER": os.environ.get("MASTRA_MEMORY_EMBEDDER") or "local/wordllama",

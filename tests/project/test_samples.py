@@ -5,10 +5,12 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
 from mastra_memory.memory import Memory
-from mastra_memory.models import Message, Thread
+from mastra_memory.models import Message, ObservationalRecord, Thread
 from project import samples
+from tests.observational.engine import check_invariants, work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -54,3 +56,16 @@ def test_timed_messages__ascend_and_end_in_the_past() -> None:
         assert moments == sorted(moments)
         assert moments[-1] < timezone.now()
         assert moments[0] > timezone.now() - timedelta(days=40)
+
+
+def test_load__with_observational_memory_the_longer_ones_are_observed(settings: Settings) -> None:
+    small = {"observation": {"messageTokens": 300}, "reflection": {"observationTokens": 300}}
+    settings.MASTRA_MEMORY = {"OPTIONS": {"observationalMemory": small}}
+    samples.load_samples()
+    work_off()
+    records = ObservationalRecord.objects.live().exclude(active_observations="")
+    assert records.count() >= 8
+    assert not ObservationalRecord.objects.exclude(error="").exists()
+    longest = records.get(thread_id="sample-postgres-upgrade")
+    assert "Date: " in longest.active_observations and "* 🔴" in longest.active_observations
+    check_invariants()
