@@ -1,20 +1,22 @@
 """Load the conversations, each as one thread, and observe them with `local/extractive`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.recall.locomo import Conversation
-from mastra_memory.content import prompt_escaping, tokens, transcript
+from mastra_memory.content import tokens
 from mastra_memory.embedding import indexing
-from mastra_memory.llm import TextRequest, generate
-from mastra_memory.llm.text_models import Purpose
 from mastra_memory.memory import Memory
-from mastra_memory.models import ObservationalRecord
-from mastra_memory.observational import log as observation_log
 from mastra_memory.types import StoredMessage
 
+OPTIONS = {
+    "semanticRecall": {"scope": "thread"},
+    "observationalMemory": {"observation": {"bufferTokens": False}},
+}
 MESSAGE_TOKENS = 6_000
 """How many tokens of messages are observed at a time."""
+TOKENS_PER_MESSAGE = 5
 RAW_TOKENS = 1_000
 """About how many tokens of the newest messages are not observed, as in a conversation."""
 
@@ -32,57 +34,48 @@ class ObservedThread:
 
 
 def load(conversations: Sequence[Conversation]) -> list[ObservedThread]:
-    """Save, embed and observe the conversations."""
-    memory = Memory(options={"semanticRecall": {"scope": "thread"}})
-    for conversation in conversations:
-        for thread_id, messages in conversation.threads.items():
-            memory.create_thread(conversation.resource_id, thread_id=thread_id)
-            memory.save_messages(messages)
+    """Save, observe and embed the conversations."""
+    memory = Memory(options=OPTIONS)
+    threads = [_save_and_observe(memory, conversation) for conversation in conversations]
     while indexing.embed_pending(seconds=60)[1]:
         pass
-    return [_observe(memory, conversation) for conversation in conversations]
+    return threads
 
 
-def _observe(memory: Memory, conversation: Conversation) -> ObservedThread:
+def _save_and_observe(memory: Memory, conversation: Conversation) -> ObservedThread:
     counter = tokens.get_token_counter()
-    thread_id = conversation.resource_id
-    page = memory.recall(thread_id, resource_id=conversation.resource_id, per_page=False)
-    batches: list[list[StoredMessage]] = [[]]
-    observed = batch_tokens = 0
-    left = sum(counter.message(m.role, m.content) for m in page.messages)
-    for message in page.messages:
-        if left <= RAW_TOKENS:
-            break
-        cost = counter.message(message.role, message.content)
-        if batch_tokens + cost > MESSAGE_TOKENS:
-            batches.append([])
-            batch_tokens = 0
-        batches[-1].append(message)
-        batch_tokens += cost
-        observed += cost
-        left -= cost
-    log = ""
-    for batch in batches:
-        log = observation_log.append_observations(
-            log, _ask_observer(batch, log), batch[-1].created_at
-        )
-    ObservationalRecord.objects.create(
-        scope="thread",
-        thread_id=thread_id,
-        resource_id=conversation.resource_id,
-        active_observations=log,
-        observation_token_count=counter.text(log),
-        last_observed_at=batches[-1][-1].created_at,
+    thread_id = resource_id = conversation.resource_id
+    (rows,) = conversation.threads.values()
+    memory.create_thread(resource_id, thread_id=thread_id)
+    batches = list(_split_into_batches(rows))
+    observed: list[StoredMessage] = []
+    for batch in batches[:-1]:
+        observed += memory.save_messages(batch).messages
+        memory.observe(thread_id=thread_id, resource_id=resource_id)
+    raw = memory.save_messages(batches[-1]).messages
+    log = memory.get_observations(thread_id=thread_id, resource_id=resource_id) or ""
+    return ObservedThread(
+        conversation,
+        messages={message.id: message for message in [*observed, *raw]},
+        observed_ids=frozenset(message.id for message in observed),
+        observed_tokens=sum(counter.message(m.role, m.content) for m in observed),
+        log=log,
+        log_tokens=counter.text(log),
     )
-    by_id = {message.id: message for message in page.messages}
-    observed_ids = frozenset(message.id for batch in batches for message in batch)
-    return ObservedThread(conversation, by_id, observed_ids, observed, log, counter.text(log))
 
 
-def _ask_observer(messages: Sequence[StoredMessage], log: str) -> str:
-    text = transcript.format_for_observer(messages)
-    prompt = f"<new-messages>\n{text}\n</new-messages>"
-    if log:
-        prompt = f"{prompt_escaping.wrap_in_tag('previous-observations', log)}\n{prompt}"
-    reply = generate(TextRequest(purpose=Purpose.OBSERVATION, instructions="", prompt=prompt))
-    return reply.text.removeprefix("<observations>\n").removesuffix("\n</observations>")
+def _split_into_batches(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield messages to observe together. The last batch is what is not observed."""
+    counter = tokens.get_token_counter()
+    costs = [counter.text(row["content"]) + TOKENS_PER_MESSAGE for row in rows]
+    left = sum(costs)
+    batch: list[dict[str, Any]] = []
+    batch_tokens = 0
+    for row, cost in zip(rows, costs, strict=True):
+        if batch and (batch_tokens + cost > MESSAGE_TOKENS or left <= RAW_TOKENS < left + cost):
+            yield batch
+            batch, batch_tokens = [], 0
+        batch.append(row)
+        batch_tokens += cost
+        left -= cost
+    yield batch
