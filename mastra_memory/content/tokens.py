@@ -16,6 +16,7 @@ import orjson
 from django.utils.module_loading import import_string
 
 from mastra_memory import conf
+from mastra_memory.db import json_text
 
 _SPACE = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _MARKS = r".,!?;(){}\[\]<>:/\\|@#$%^&*+=`~_-"
@@ -167,7 +168,8 @@ class _PartCounter:
             case "text":
                 self.add_text(part.get("text"))
             case "tool-invocation":
-                self.add_tool_call(part.get("toolInvocation") or {})
+                call = part.get("toolInvocation")
+                self.add_tool_call(call if isinstance(call, Mapping) else {})
             case "reasoning":
                 pass
             case "image" | "file":
@@ -193,7 +195,7 @@ class _PartCounter:
         if call.get("args") is not None:
             self.add_value(call["args"])
         state = call.get("state")
-        if state not in _OUTCOMES:
+        if not isinstance(state, str) or state not in _OUTCOMES:
             return
         self.outcomes += 1
         if state == "result":
@@ -222,7 +224,11 @@ class _PartCounter:
 
 
 def _dump_json(value: Any, *, indent: bool = False) -> str:
-    compact = orjson.dumps(value, default=str)
+    try:
+        compact = orjson.dumps(value, default=str)
+    except orjson.JSONEncodeError:
+        # Such as a number of more than 64 bits. A count must never prevent a save.
+        return json_text.dumps(value)
     if indent and len(compact) <= _MAX_INDENTED_BYTES:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()
     return compact.decode()

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from mastra_memory.content import part_types, prompt_escaping, tokens
+from mastra_memory.db import json_text
 from mastra_memory.types import StoredMessage
 
 MAX_TITLE_VALUE_CHARS = 200
@@ -153,7 +154,11 @@ def _get_value(call: part_types.ToolCall, is_call: bool) -> Any:
 def _dump_json(value: Any, *, indent: bool = False) -> str:
     if value is None or isinstance(value, str):
         return value or ""
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None, default=str).decode()
+    try:
+        option = orjson.OPT_INDENT_2 if indent else None
+        return orjson.dumps(value, option=option, default=str).decode()
+    except orjson.JSONEncodeError:  # Such as a number of more than 64 bits.
+        return json_text.dumps(value)
 
 
 def format_for_observer(
@@ -268,4 +273,7 @@ def _join_entries(entries: Sequence[str]) -> str:
 
 
 def _json_scalar(value: Any) -> str:
-    return orjson.dumps(value, default=str).decode()
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except orjson.JSONEncodeError:
+        return json_text.dumps(value)

@@ -2,14 +2,18 @@
 
 from datetime import UTC, datetime, timedelta
 from time import monotonic
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mastra_memory.content import tokens, transcript
 from mastra_memory.context import observation_text
-from mastra_memory.observational import groups, log, parsing
+from mastra_memory.db import json_text
+from mastra_memory.observational import attachments, groups, log, parsing
 from mastra_memory.options import ContinuationHints
+from mastra_memory.types import StoredMessage
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 FRAGMENTS = [
@@ -41,7 +45,7 @@ BATCHES = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(ANSWERS, st.booleans())
 def test_parse_answer__never_returns_what_only_we_write(answer: str, keep_whole: bool) -> None:
     parsed = parsing.parse_answer(answer, hints=ContinuationHints(), keep_whole=keep_whole)
@@ -51,14 +55,14 @@ def test_parse_answer__never_returns_what_only_we_write(answer: str, keep_whole:
     assert parsed.thread_title is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(ANSWERS)
 def test_parse_thread_answers__one_for_each_thread(answer: str) -> None:
     parsed = parsing.parse_thread_answers(answer, ["t1", "t2"], hints=ContinuationHints())
     assert list(parsed) == ["t1", "t2"] and parsed["t2"].observations == ""
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(BATCHES)
 def test_append_observations__every_batch_is_found_again(batches: list[list[str]]) -> None:
     text, expected = "", []
@@ -73,7 +77,7 @@ def test_append_observations__every_batch_is_found_again(batches: list[list[str]
     assert as_of == "\n\n".join(batch for _, batch in expected)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(ANSWERS, ANSWERS)
 def test_replace_prefix__loses_nothing_that_was_appended(read: str, added: str) -> None:
     replaced = log.replace_prefix(read + added, read, "* short")
@@ -81,7 +85,7 @@ def test_replace_prefix__loses_nothing_that_was_appended(read: str, added: str) 
     assert replaced.endswith(added.strip())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(ANSWERS, st.integers(1, 40))
 def test_find_cut__lines_before_and_after_make_the_log(text: str, count: int) -> None:
     cut = log.find_cut(text, count)
@@ -90,7 +94,7 @@ def test_find_cut__lines_before_and_after_make_the_log(text: str, count: int) ->
     assert "\n".join([first, *rest]) == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(ANSWERS)
 def test_format_pieces__any_text(text: str) -> None:
     for with_groups in (False, True):
@@ -124,3 +128,41 @@ def test_long_answers_take_linear_time(unit: str) -> None:
     observation_text.format_pieces(text, START.date())
     observation_text.format_pieces(text, START.date(), with_groups=True)
     assert monotonic() - started < 20
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+PART_KEYS = ("text", "reasoning", "details", "data", "image", "url", "mimeType", "filename",
+             "source", "createdAt", "providerMetadata")  # fmt: skip
+CALL_KEYS = ("toolName", "toolCallId", "args", "rawInput", "result", "errorText", "isError",
+             "approval")  # fmt: skip
+STATES = ("call", "result", "output-error", "output-denied", "approval-responded")
+CALLS = st.fixed_dictionaries(
+    {"state": st.sampled_from(STATES) | JSON}, optional=dict.fromkeys(CALL_KEYS, JSON)
+)
+PARTS = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(
+            ["text", "reasoning", "tool-invocation", "file", "image", "source", "data-x"]
+        ),
+        "toolInvocation": CALLS | JSON,
+    },
+    optional=dict.fromkeys(PART_KEYS, JSON),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PARTS, max_size=3), st.sampled_from(["user", "assistant", "signal"]), JSON)
+def test_transcript_and_token_count__any_content(parts: Any, role: str, metadata: Any) -> None:
+    content = {"format": 2, "parts": parts, "metadata": metadata}
+    message = StoredMessage(
+        "m", "t", "r", role, "v2", json_text.dumps(content), "2024-01-01T00:00:00.000Z", 1
+    )
+    stored = message.content
+    assert isinstance(tokens.get_token_counter().message(role, stored), int)
+    assert isinstance(transcript.format_for_observer([message]), str)
+    assert isinstance(attachments.collect_attachments([message], ["*/*"]), tuple)
+    assert groups.format_range([message]) == "m:m"
