@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mastra_memory import conf
+from mastra_memory.db import times
 from mastra_memory.exceptions import (
     AgentNotFound,
     ClaimLost,
@@ -55,6 +56,8 @@ class CycleResult:
     reflected: bool = False
     is_busy: bool = False
     """Another worker was at work on the record, so nothing was done."""
+    waits_for_reflection: bool = False
+    """A reflection is due, but another worker has the claim to reflect."""
 
     @property
     def has_changed(self) -> bool:
@@ -93,8 +96,8 @@ def run_due_cycle(record_id: str) -> float | None:
         # An unexpected failure must not be repeated every few seconds.
         _record_failure(record, error)
         raise
-    if result.is_busy:
-        return None
+    if result.is_busy or result.waits_for_reflection:
+        return None  # The work stays due, in case that the other worker was killed.
     return None if claims.finish_work(job.key, due_at) else 0.0
 
 
@@ -153,6 +156,7 @@ def run_cycle(
     now = status.read_status(job.key, job.options)
     if now.record is None:
         return result
+    _end_expired_claims(now.record)
     _store_pending(now)
     is_due = now.should_observe or (everything and now.pending_messages > 0)
     if is_due or now.should_buffer:
@@ -165,8 +169,21 @@ def run_cycle(
             _observe(job, claim, result, everything=everything)
         finally:
             claims.release(claim)
-    result.reflected = reflecting.maybe_reflect(job)
+    reflected = reflecting.maybe_reflect(job)
+    result.reflected, result.waits_for_reflection = bool(reflected), reflected is None
     return result
+
+
+def _end_expired_claims(record: ObservationalRecord) -> None:
+    """Release the claims of workers that were killed, and end their events in the timeline."""
+    ends = (record.lease_expires_at, record.reflection_expires_at)
+    for claim_lease, end in zip(
+        (claims.claim_observing, claims.claim_reflecting), ends, strict=True
+    ):
+        claim = claim_lease(record, "buffering") if end and end <= times.now() else None
+        if claim is not None:
+            events.close_abandoned(claim)
+            claims.release(claim)
 
 
 def _store_pending(now: ObservationStatus) -> None:

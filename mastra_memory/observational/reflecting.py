@@ -31,14 +31,15 @@ from mastra_memory.observational.work import Work
 logger = logging.getLogger(__name__)
 
 
-def maybe_reflect(job: Work) -> bool:
+def maybe_reflect(job: Work) -> bool | None:
     """Prepare, activate or make a reflection if the size of the log asks for it.
 
     An answer that cannot be used is logged and not raised: the log stays as it is, and the same
     log is not reflected again.
 
     Returns:
-        Whether there is a new generation.
+        Whether there is a new generation; None if it is due but another worker has the claim. That
+        worker may be dead, so look again later.
 
     Raises:
         ProviderUnavailable: The model did not answer; try again later.
@@ -51,7 +52,7 @@ def maybe_reflect(job: Work) -> bool:
         tokens=record.observation_token_count,
         settings=settings,
         has_buffered=bool(record.buffered_reflection),
-        in_progress=record.is_reflecting or record.is_buffering_reflection,
+        in_progress=False,  # The claim decides that.
         unproductive_tokens=record.unproductive_reflection_tokens,
     )
     if decision == "none":
@@ -59,8 +60,9 @@ def maybe_reflect(job: Work) -> bool:
     is_buffered = decision == "buffer"
     claim = claims.claim_reflecting(record, "buffering" if is_buffered else "reflecting")
     if claim is None:
-        return False
+        return None
     try:
+        events.close_abandoned(claim)
         if decision == "activate":
             return _activate(job, claim, record, settings)
         if is_buffered:
@@ -98,6 +100,7 @@ def reflect_now(job: Work, *, prompt: str = "") -> bool:
     if claim is None:
         raise ClaimLost("A worker is reflecting on these observations. Try again in a moment.")
     try:
+        events.close_abandoned(claim)
         return _reflect(job, claim, prompt=prompt, start_level=reflector.MANUAL_START_LEVEL)
     finally:
         claims.release(claim)
