@@ -5,7 +5,7 @@ from datetime import datetime
 
 from mastra_memory import tasks, threads
 from mastra_memory.db.locking import retry_conflicts
-from mastra_memory.exceptions import FeatureDisabled, InvalidInput, Issue
+from mastra_memory.exceptions import AccessDenied, FeatureDisabled, InvalidInput, Issue
 from mastra_memory.memory.base import MemoryBase, make_async
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import (
@@ -40,10 +40,12 @@ class ObservationalMemoryMethods(MemoryBase):
 
         Raises:
             FeatureDisabled: Observational memory is off.
+            AccessDenied: The thread belongs to another resource.
         """
-        return generations.find_head(
+        record = generations.find_head(
             self._get_observation_scope(), thread_id=thread_id, resource_id=resource_id
         )
+        return self._check_owner(record, resource_id)
 
     def get_observational_status(
         self, *, thread_id: str | None = None, resource_id: str | None = None
@@ -76,6 +78,7 @@ class ObservationalMemoryMethods(MemoryBase):
 
         Raises:
             FeatureDisabled: Observational memory is off.
+            AccessDenied: The thread belongs to another resource.
         """
         record = self.get_observational_record(thread_id=thread_id, resource_id=resource_id)
         text: str = record.active_observations if record else ""
@@ -103,8 +106,9 @@ class ObservationalMemoryMethods(MemoryBase):
 
         Raises:
             FeatureDisabled: Observational memory is off.
+            AccessDenied: The thread belongs to another resource.
         """
-        return generations.list_history(
+        records = generations.list_history(
             self._get_observation_scope(),
             thread_id=thread_id,
             resource_id=resource_id,
@@ -113,6 +117,9 @@ class ObservationalMemoryMethods(MemoryBase):
             start=start,
             end=end,
         )
+        for record in records:
+            self._check_owner(record, resource_id)
+        return records
 
     def list_observational_generations(
         self,
@@ -137,8 +144,9 @@ class ObservationalMemoryMethods(MemoryBase):
         Raises:
             FeatureDisabled: Observational memory is off.
             InvalidInput: `page` or `per_page` is invalid.
+            AccessDenied: The thread belongs to another resource.
         """
-        return history.list_page(
+        found = history.list_page(
             self._get_observation_scope(),
             thread_id=thread_id,
             resource_id=resource_id,
@@ -147,6 +155,11 @@ class ObservationalMemoryMethods(MemoryBase):
             start=start,
             end=end,
         )
+        for record in found.generations:
+            self._check_owner(record, resource_id)
+        if found.total and not found.generations:
+            self.get_observational_record(thread_id=thread_id, resource_id=resource_id)
+        return found
 
     def observe(
         self, *, thread_id: str | None = None, resource_id: str | None = None, user_name: str = ""
@@ -258,13 +271,15 @@ class ObservationalMemoryMethods(MemoryBase):
 
         Raises:
             FeatureDisabled: Observational memory is off.
+            AccessDenied: The thread belongs to another resource.
         """
-        return generations.wait_for_buffering(
+        record = generations.wait_for_buffering(
             self._get_observation_scope(),
             thread_id=thread_id,
             resource_id=resource_id,
             timeout=timeout,
         )
+        return self._check_owner(record, resource_id)
 
     @retry_conflicts
     def update_observational_memory_config(
@@ -284,10 +299,21 @@ class ObservationalMemoryMethods(MemoryBase):
         Raises:
             FeatureDisabled: Observational memory is off.
             InvalidInput: There is no record.
+            AccessDenied: The thread belongs to another resource.
         """
+        self.get_observational_record(thread_id=thread_id, resource_id=resource_id)
         return generations.override_config(
             self._get_observation_scope(), config, thread_id=thread_id, resource_id=resource_id
         )
+
+    @staticmethod
+    def _check_owner(
+        record: ObservationalRecord | None, resource_id: str | None
+    ) -> ObservationalRecord | None:
+        """Return the record. Raise `AccessDenied` if it belongs to another resource."""
+        if record is not None and resource_id and record.resource_id != resource_id:
+            raise AccessDenied
+        return record
 
     def _get_observation_options(self) -> ObservationalMemoryOptions:
         if self.options.observational_memory is None:

@@ -20,14 +20,17 @@ class RecallToolMethods(MemoryBase):
         Args:
             thread_id: The current thread, which need not exist yet.
             resource_id: The owner of the thread.
+
+        Raises:
+            AccessDenied: The thread belongs to another resource.
         """
         options = self.options.observational_memory
         if options is None or options.retrieval is None:
             return None
-        owner = resource_id
-        if owner is None:
-            thread = threads.find_thread(thread_id)
-            owner = thread.resource_id if thread else thread_id
+        thread = threads.find_thread(thread_id)
+        owner = resource_id or (thread.resource_id if thread else thread_id)
+        if thread is not None and thread.resource_id != owner:
+            raise AccessDenied
         reader = _Reader(self, thread_id, owner, spans_threads=options.retrieval.scope != "thread")
         return recall_tool.build_tool(reader.read)
 
