@@ -67,6 +67,10 @@ class ChunkInline(_StackedInline):
     ordering = ["position"]
     verbose_name_plural = _("chunks")
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ObservationChunk]:
+        """Leave out activated chunks: their text is part of the observations."""
+        return super().get_queryset(request).filter(activated_at=None)
+
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         """Keep the request, which `text` needs for the mask. Django makes an inline per request."""
         self.request = request

@@ -199,7 +199,7 @@ def iterate_record_texts(record: ObservationalRecord) -> Iterator[str]:
     if record.buffered_reflection:
         yield f"\n\n[{_('prepared reflection')}]\n"
         yield record.buffered_reflection
-    chunks = ObservationChunk.objects.filter(record=record).order_by("position")
+    chunks = ObservationChunk.objects.buffered().filter(record=record).order_by("position")
     for chunk in chunks.only("observations", "position").iterator(chunk_size=20):
         yield f"\n\n[{_('chunk')} {chunk.position}]\n"
         yield chunk.observations

@@ -10,11 +10,13 @@ this app therefore takes its locks in this order, and within one step in ascendi
    a time. A writer that only refers to threads by foreign keys, like a review, locks them
    `FOR KEY SHARE` if there are several.
 2. Reviews, tags, notes and scores of those threads.
-3. Working memory: the thread's, then the resource's; then observational records.
+3. Working memory: the thread's, then the resource's; then observational records and their chunks.
+   A save requests observation of its messages at its end. That breaks no order: whoever has locked
+   a record and then refers to messages has locked their thread before.
 4. Messages. Once their threads are locked, no other transaction writes them. New ones are inserted
    in the order of their ids, since two inserts of one id wait for each other too.
-5. Embedding requests, then vectors. What follows a message by trigger or by a cascading delete is
-   locked here.
+5. Embedding requests, then vectors, then message observations. What follows a message by trigger
+   or by a cascading delete is locked here.
 
 Workers lock in another order, because they start with requests or messages. They never wait for a
 row: they use `SKIP LOCKED`, and process locked rows later.

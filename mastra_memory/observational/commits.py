@@ -6,20 +6,20 @@ composed and counted before that. If the log changes again and again, it is comp
 so that no result is lost.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mastra_memory.content import tokens
 from mastra_memory.db import json_text, routing, sql, times
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import ClaimLost
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.models.fields import new_id
 from mastra_memory.observational import generations, log, queries, thread_metadata, tracking
 from mastra_memory.observational.claims import Claim
-from mastra_memory.observational.groups import format_range
 from mastra_memory.observational.keys import RecordKey
+from mastra_memory.observational.source_messages import SourceMessages
 from mastra_memory.observational.thread_metadata import Hints, LockedThread, MergeExtracted
 from mastra_memory.types import StoredMessage
 
@@ -50,6 +50,7 @@ class Activation:
     """The tokens of the messages."""
 
 
+@retry_conflicts
 def commit_observation(
     claim: Claim,
     text: str,
@@ -80,7 +81,7 @@ def commit_observation(
     """
     text = json_text.clean_text(text)
     hints = hints or Hints()
-    source = _SourceMessages.read(messages)
+    source = SourceMessages.read(messages)
     moment = messages[-1].created_at
 
     def compose(record: ObservationalRecord) -> tuple[str, int]:
@@ -116,7 +117,7 @@ def _store_observation(
     record: ObservationalRecord,
     new_log: tuple[str, int],
     text: str,
-    source: "_SourceMessages",
+    source: SourceMessages,
     hints: Hints,
     ids: tuple[str, str],
     thread: LockedThread | None,
@@ -137,6 +138,7 @@ def _store_observation(
     return Commit(record=record, chunk=chunk, title_change=change, dropped_chunk_ids=tuple(dropped))
 
 
+@retry_conflicts
 def commit_chunk(
     claim: Claim,
     text: str,
@@ -166,7 +168,7 @@ def commit_chunk(
         ClaimLost: Another worker has taken over, the record was deleted, or no message is left.
     """
     text = json_text.clean_text(text)
-    source = _SourceMessages.read(messages)
+    source = SourceMessages.read(messages)
     with routing.atomic():
         thread = thread_metadata.lock_thread(source.thread_id)
         locked = generations.lock_live(claim.key, claim)
@@ -187,6 +189,7 @@ def commit_chunk(
     return Commit(record=locked, chunk=chunk, title_change=change)
 
 
+@retry_conflicts
 def activate_chunks(key: RecordKey, count: int, *, claim: Claim | None = None) -> Activation | None:
     """Append the first `count` buffered chunks to the log, and mark their messages as observed.
 
@@ -202,19 +205,19 @@ def activate_chunks(key: RecordKey, count: int, *, claim: Claim | None = None) -
         ClaimLost: Another worker has taken over, or the record was deleted.
     """
 
-    def compose(record: ObservationalRecord) -> tuple[list[ObservationChunk], str, int]:
+    def compose(record: ObservationalRecord) -> tuple[list[ObservationChunk], tuple[str, int]]:
         chunks = record.buffered_chunks[:count]
         texts = [chunk.observations.strip() for chunk in chunks]
         newest = max(map(_get_newest, chunks), default=record.created_at)
         text = "\n\n".join(filter(None, texts))
         composed = log.append_observations(record.active_observations, text, newest)
-        return chunks, composed, _count_changed(record, composed)
+        return chunks, (composed, _count_changed(record, composed))
 
     attempts = 0
     while True:
         attempts += 1
         live = generations.get_live(key)
-        chunks, *new_log = compose(live)
+        chunks, new_log = compose(live)
         if not chunks:
             return None
         with routing.atomic():
@@ -225,10 +228,10 @@ def activate_chunks(key: RecordKey, count: int, *, claim: Claim | None = None) -
             if not (is_same and generations.is_unchanged(live, locked)):
                 if attempts < generations.MAX_UNLOCKED_ATTEMPTS:
                     continue
-                chunks, *new_log = compose(locked)
+                chunks, new_log = compose(locked)
                 if not chunks:
                     return None
-            return _activate(locked, chunks, (new_log[0], new_log[1]), thread)
+            return _activate(locked, chunks, new_log, thread)
 
 
 def _activate(
@@ -274,7 +277,7 @@ def _append(record: ObservationalRecord, new_log: tuple[str, int], newest: datet
     record.updated_at = times.now()
 
 
-def _drop_overlapping_chunks(record: ObservationalRecord, source: "_SourceMessages") -> list[str]:
+def _drop_overlapping_chunks(record: ObservationalRecord, source: SourceMessages) -> list[str]:
     """Drop the buffered chunks that contain some of the messages, and return their ids.
 
     Otherwise their text would repeat what is observed now.
@@ -291,7 +294,7 @@ def _drop_overlapping_chunks(record: ObservationalRecord, source: "_SourceMessag
 def _insert_chunk(
     record: ObservationalRecord,
     text: str,
-    source: "_SourceMessages",
+    source: SourceMessages,
     hints: Hints,
     cycle_id: str,
     group_id: str,
@@ -325,7 +328,7 @@ def _insert_chunk(
     return chunk
 
 
-def _assign_messages(chunk: ObservationChunk, scope: str, source: "_SourceMessages") -> None:
+def _assign_messages(chunk: ObservationChunk, scope: str, source: SourceMessages) -> None:
     lists = [source.ids, source.hashes, source.token_counts]
     may_take_over = chunk.activated_at is not None
     rows = sql.fetch_all(
@@ -337,34 +340,6 @@ def _assign_messages(chunk: ObservationChunk, scope: str, source: "_SourceMessag
     chunk.message_tokens = sum(count for _, count, _ in rows) + tokens.TOKENS_PER_LIST
     chunk.last_observed_at = times.parse_time(rows[-1][2]) + CURSOR_STEP
     chunk.save(update_fields=["message_ids", "message_tokens", "last_observed_at"])
-
-
-@dataclass(frozen=True, slots=True)
-class _SourceMessages:
-    """What is stored about the messages that the Observer has read.
-
-    It is computed before the transaction: counting tokens takes longer than writing.
-    """
-
-    thread_id: str
-    ids: list[str]
-    hashes: list[str]
-    """MD5 of the contents, to notice messages that were edited meanwhile."""
-    token_counts: list[int]
-    range: str
-
-    @staticmethod
-    def read(messages: Sequence[StoredMessage]) -> "_SourceMessages":
-        contents = (message.content_json.encode() for message in messages)
-        return _SourceMessages(
-            thread_id=messages[0].thread_id,
-            ids=[message.id for message in messages],
-            hashes=[
-                hashlib.md5(content, usedforsecurity=False).hexdigest() for content in contents
-            ],
-            token_counts=tracking.count_tokens(messages),
-            range=format_range(messages),
-        )
 
 
 def _get_newest(chunk: ObservationChunk) -> datetime:

@@ -12,6 +12,7 @@ from django.db.models import Prefetch, QuerySet
 
 from mastra_memory.content import tokens
 from mastra_memory.db import locking, routing, sql, times
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import ClaimLost, InvalidInput, LogChanged, ThreadNotFound
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.models.fields import new_id
@@ -77,6 +78,7 @@ def lock_live(key: RecordKey, claim: Claim | None = None) -> ObservationalRecord
     return locked
 
 
+@retry_conflicts
 def get_or_create_head(
     key: RecordKey, *, agent_id: str | None = None, timezone: str = "UTC"
 ) -> ObservationalRecord:
@@ -160,6 +162,7 @@ def override_config(
     return head
 
 
+@retry_conflicts
 def clear(key: RecordKey) -> int:
     """Delete all generations with their chunks and events, and return how many there were.
 
@@ -175,6 +178,7 @@ def clear(key: RecordKey) -> int:
         return sql.execute(queries.delete_records(condition), params)
 
 
+@retry_conflicts
 def open_generation(
     claim: Claim | None,
     head: ObservationalRecord,

@@ -2,6 +2,7 @@
 
 from mastra_memory.content import tokens
 from mastra_memory.db import json_text, routing, times
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import LogChanged
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import generations, log, thread_metadata
@@ -10,6 +11,7 @@ from mastra_memory.observational.keys import RecordKey
 from mastra_memory.observational.thread_metadata import Hints, LockedThread, MergeExtracted
 
 
+@retry_conflicts
 def commit_reflection(
     claim: Claim,
     read_log: str,
@@ -60,6 +62,7 @@ def commit_reflection(
     )
 
 
+@retry_conflicts
 def commit_buffered_reflection(
     claim: Claim, read_lines: str, line_count: int, text: str, *, input_tokens: int
 ) -> ObservationalRecord:
@@ -93,6 +96,7 @@ def commit_buffered_reflection(
     return record
 
 
+@retry_conflicts
 def activate_reflection(
     key: RecordKey, *, claim: Claim | None = None, unproductive_at: int | None = None
 ) -> ObservationalRecord | None:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from mastra_memory.content import tokens
 from mastra_memory.db import sql
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.observational import generations, queries
 from mastra_memory.observational.batches import ThreadSize
@@ -56,6 +57,7 @@ def count_tokens(messages: Sequence[StoredMessage]) -> list[int]:
     return [counter.message(message.role, message.content) for message in messages]
 
 
+@retry_conflicts
 def track_missing(key: RecordKey) -> int:
     """Track the messages after the cursor that have no row, and count tokens that are missing.
 

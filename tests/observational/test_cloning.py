@@ -41,7 +41,7 @@ def thread(db: None) -> StoredThread:
     made = make_thread("r", "t")
     stored = store(made)
     for scope in ("thread", "resource"):
-        tracking.track_saved(stored[:4], scope=scope)  # type: ignore[arg-type]
+        tracking.track_saved(stored[:4], scope=scope)
     return made
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,8 +30,8 @@ from mastra_memory.observational import (
     tracking,
 )
 from mastra_memory.observational.claims import Claim
-from mastra_memory.observational.commits import Hints
 from mastra_memory.observational.keys import RecordKey
+from mastra_memory.observational.thread_metadata import Hints
 from mastra_memory.types import StoredThread
 from tests.support.factories import a_message, make_thread, moment, save, some_messages
 
@@ -406,11 +407,16 @@ def run_at_once(count: int, function: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(call, range(count)))
 
 
+def create_head(key: RecordKey, _: int) -> str:
+    """Return the id of the live record, and create it if it is missing."""
+    return generations.get_or_create_head(key).id
+
+
 @pytest.mark.django_db(transaction=True)
 def test_get_or_create_head__eight_first_accesses_make_one_record() -> None:
     make_thread("r", "t")
     for key in (KEY, RecordKey.about_resource("r")):
-        heads = run_at_once(8, lambda _, key=key: generations.get_or_create_head(key).id)
+        heads = run_at_once(8, partial(create_head, key))
         assert len(set(heads)) == 1
     assert ObservationalRecord.objects.count() == 2
 

@@ -66,7 +66,8 @@ def test_count_pending__counts_what_is_left_of_each_chunk(thread: StoredThread) 
     for position, ids in enumerate((["m0", "m1"], ["m2"])):
         chunk = make_chunk(record, position, message_tokens=999)
         MessageObservation.objects.filter(message_id__in=ids).update(chunk=chunk)
-    counts = dict(MessageObservation.objects.values_list("message_id", "token_count"))
+    rows = MessageObservation.objects.values_list("message_id", "token_count")
+    counts = {message_id: count or 0 for message_id, count in rows}
     messages.delete_messages(["m1"])
     pending = tracking.count_pending(KEY)
     assert pending.chunk_tokens == (counts["m0"] + 24, counts["m2"] + 24)
