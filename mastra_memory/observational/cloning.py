@@ -48,7 +48,7 @@ def clone_head(thread: ClonedThread) -> ObservationalRecord | None:
     source = own or shared
     if source is None:
         return None
-    copy, chunks = None, []
+    copy = None
     if own is not None or (thread.is_moved and not _has_record(thread.clone_resource_id)):
         chunks = _list_chunks(source)
         copy = _copy_record(source, thread)

@@ -170,7 +170,7 @@ def clear(key: RecordKey) -> int:
     is removed.
     """
     condition, params = key.record_condition("r")
-    subject = "id" if key.scope == Scope.THREAD else "resource_id"
+    subject = "id" if key.thread_id is not None else "resource_id"
     with routing.atomic():
         rows = sql.fetch_all(queries.select_observed_threads(subject), [key.subject_id])
         locking.lock_threads(thread_id for (thread_id,) in rows)

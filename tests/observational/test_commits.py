@@ -409,7 +409,7 @@ def run_at_once(count: int, function: Callable[[int], Any]) -> list[Any]:
 
 def create_head(key: RecordKey, _: int) -> str:
     """Return the id of the live record, and create it if it is missing."""
-    return generations.get_or_create_head(key).id
+    return str(generations.get_or_create_head(key).id)
 
 
 @pytest.mark.django_db(transaction=True)
