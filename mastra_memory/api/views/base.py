@@ -79,8 +79,9 @@ class MemoryViewSet(GenericViewSet[Any]):
         """
         self.request.parser_context.clear()
         vars(self).clear()
-        if isinstance(response, Response):
-            response.renderer_context.clear()
+        context = getattr(response, "renderer_context", None)
+        if context is not None:  # a Response of REST framework
+            context.clear()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Set the statement timeout, then authenticate the request and check permissions."""
