@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +27,8 @@ def split(data: bytes, size: int = 1 << 20) -> list[tuple[bytes, str]]:
     return [(raw.data, raw.error) for raw in json_stream.split_records(SlowStream(data, size))]
 
 
+MAX_CPU_SECONDS = 4.0
+"""For 5 MB of brackets: several times what it takes on a quiet machine."""
 TRUNCATED = "the file ends in the middle of a record"
 
 
@@ -140,6 +143,28 @@ def test_split_records__line_numbers_count_blank_lines() -> None:
 def test_split_records__broken_files_take_linear_time(data: bytes) -> None:
     with fail_after():
         assert split(data)
+
+
+MANY = 5_000_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * MANY,
+        b"{" * MANY,
+        b"[" + b"{" * MANY,
+        b"[" + b"]" * MANY,
+        b"{" * (MANY // 2) + b"]" * (MANY // 2),
+        b"[" * (MANY // 2) + b"]" * (MANY // 2),
+        b"{\n" * (MANY // 2),
+    ],
+    ids=lambda data: repr(data[:6]),
+)
+def test_split_records__millions_of_brackets_take_a_second(data: bytes) -> None:
+    started = time.process_time()
+    assert sum(1 for _ in json_stream.split_records(io.BytesIO(data))) <= 1
+    assert time.process_time() - started < MAX_CPU_SECONDS
 
 
 values = st.recursive(
