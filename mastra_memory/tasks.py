@@ -7,6 +7,7 @@ get lost: `catch_up` and `manage.py mastra_catch_up` find pending work in the ro
 import logging
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -37,7 +38,9 @@ EMBED_TASK_SECONDS = 20.0
 """How long one task embeds messages before it enqueues another for the rest."""
 WRITE_WORDS_BATCH_SIZE = 5_000
 """How many messages one task indexes before it enqueues another for the rest."""
-
+CLONE_MAX_AGE = timedelta(days=1)
+"""How old a clone may be whose messages `catch_up` checks. It runs every minute, so that looking at
+all clones would cost too much, and copies lose their vectors only while they are made."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -127,8 +130,14 @@ def _enqueue_other_work() -> None:
 @shared_task
 @_limit_task_statements
 def catch_up() -> None:
-    """Enqueue all work that is due according to the rows, and delete expired exports."""
+    """Enqueue all work that is due according to the rows, and delete expired exports.
+
+    Copied messages that have neither vectors nor a request are searched in the clones of the last
+    `CLONE_MAX_AGE`. `mastra_catch_up` searches all clones.
+    """
     queue.fail_expired()
+    for model in conf.get_embedding_models():
+        queue.enqueue_cloned_messages(model, max_age=CLONE_MAX_AGE)
     enqueue(embed_pending)
     enqueue(write_words)
     _enqueue_other_work()

@@ -3,18 +3,20 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from celery import Celery
 from django.db import transaction
+from django.db.models.functions import Now
 from kombu import pools
 
 from mastra_memory import tasks
 from mastra_memory.memory import Memory
-from mastra_memory.models import EmbeddingRequest, MessageEmbedding
+from mastra_memory.models import EmbeddingRequest, MessageEmbedding, Thread
 from mastra_memory.testing import FakeEmbedder
-from tests.support.factories import a_message, make_thread
+from tests.support.factories import a_message, make_thread, some_messages
 
 REFUSING = "amqp://127.0.0.1:1//"
 
@@ -154,3 +156,22 @@ def test_catch_up__asks_for_all_that_rows_say_is_due(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tasks, "enqueue", lambda task, *args: sent.append(task.name))
     tasks.catch_up()
     assert {"mastra_memory.tasks.embed_pending", "mastra_memory.tasks.write_words"} <= set(sent)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_catch_up__finds_copies_without_vector_or_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Memory(options={"semanticRecall": True})
+    memory.save_messages(some_messages(make_thread("alice", "t"), 3))
+    monkeypatch.setattr(tasks, "enqueue", lambda task, *args: None)
+    with FakeEmbedder():
+        tasks.embed_pending()
+        recent, old = (memory.clone_thread("t", clone_id=name) for name in ("recent", "old"))
+        lost = [clone.messages[1].id for clone in (recent, old)]
+        MessageEmbedding.objects.filter(message_id__in=lost).delete()
+        age = tasks.CLONE_MAX_AGE + timedelta(minutes=1)
+        Thread.objects.filter(pk="old").update(created_at=Now() - age)
+        tasks.catch_up()
+        assert list(EmbeddingRequest.objects.values_list("message_id", flat=True)) == lost[:1]
+        assert tasks.embed_pending() == 1
+        tasks.catch_up()
+    assert not EmbeddingRequest.objects.exists()

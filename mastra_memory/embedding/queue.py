@@ -14,6 +14,7 @@ deleted or reset by the transaction that has locked it, or claimed again when it
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from mastra_memory import conf
 from mastra_memory.db import sql
@@ -237,18 +238,26 @@ def enqueue(model: str, *, everything: bool = False, again: bool = False) -> int
 
 
 @retry_conflicts
-def enqueue_cloned_messages(model: str) -> int:
+def enqueue_cloned_messages(model: str, *, max_age: timedelta | None = None) -> int:
     """Enqueue messages of clones that have no vectors although other messages of the clone do.
 
     Cloning copies the vectors or the requests of each message. If a copy has neither, a worker
     changed the original at the same time. Messages that were saved to the clone later are not
     enqueued: whether they have vectors depends on their agent's options.
+
+    Args:
+        model: The name of the embedder.
+        max_age: Look only at clones that were created within this time; None for all.
     """
+    where = sql.Where()
+    if max_age is not None:
+        where.add("t.created_at >= clock_timestamp() - %s", max_age)
     return sql.execute(
         f"""INSERT INTO mastra_memory_embeddingrequest (message_id, thread_id, resource_id, model)
         SELECT m.id, m.thread_id, m.resource_id, %s
         FROM mastra_memory_thread t JOIN mastra_memory_message m ON m.thread_id = t.id
-        WHERE t.clone_source_id IS NOT NULL AND m.created_at <= t.created_at AND {EMBEDDABLE}
+        WHERE {where} AND t.clone_source_id IS NOT NULL AND m.created_at <= t.created_at
+            AND {EMBEDDABLE}
             AND EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
                 WHERE e.thread_id = t.id AND e.model = %s)
             AND NOT EXISTS (SELECT 1 FROM mastra_memory_messageembedding e
@@ -256,7 +265,7 @@ def enqueue_cloned_messages(model: str) -> int:
             AND m.content::text NOT LIKE '%%<working_memory>%%'
         ORDER BY m.id FOR KEY SHARE OF m SKIP LOCKED
         ON CONFLICT (message_id, model) DO NOTHING""",
-        [model, model, model],
+        [model, *where.params, model, model],
     )
 
 
