@@ -1,9 +1,11 @@
-"""Create, list and revoke access tokens in the admin."""
+"""Access tokens in the admin, and Django's own users and groups."""
 
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
 from django.db.models import ForeignKey, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -83,6 +85,19 @@ class AccessTokenAdmin(DeclaredLookupsMixin):
         }
         template = "admin/project/accesstoken/created.html"
         return TemplateResponse(request, template, context)
+
+
+admin.site.unregister([User, Group])
+
+
+@admin.register(User)
+class ServiceUserAdmin(DeclaredLookupsMixin, UserAdmin):
+    """Django's users, with the checks of this app's lists on what an address may contain."""
+
+
+@admin.register(Group)
+class ServiceGroupAdmin(DeclaredLookupsMixin, GroupAdmin):
+    """Django's groups, with the same checks."""
 
 
 def _is_superuser(request: HttpRequest) -> bool:

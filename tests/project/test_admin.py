@@ -1,10 +1,10 @@
-"""Access tokens in the admin."""
+"""Access tokens, users and groups in the admin."""
 
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -93,3 +93,30 @@ def test_revoke__ends_the_token_and_logs_the_user(admin_client: Client, admin_us
     assert AccessToken.objects.find_live(secret) is None
     entry = LogEntry.objects.get(object_id=str(token.pk))
     assert (entry.user, entry.change_message) == (admin_user, "Revoked.")
+
+
+@pytest.mark.parametrize("page", ["change", "delete", "history"])
+@pytest.mark.parametrize("value", ["", " ", "junk", "\0", "²", "9" * 5_000, "password", "__", "id"])
+def test_auth_pages__to_field_is_ignored_or_refused(
+    admin_client: Client, admin_user: User, page: str, value: str
+) -> None:
+    admin_client.raise_request_exception = False
+    group = Group.objects.create(name="support")
+    for model, pk in (("user", admin_user.pk), ("group", group.pk)):
+        address = reverse(f"admin:auth_{model}_{page}", args=[pk])
+        response = admin_client.get(address, {"_to_field": value})
+        assert response.status_code in (200, 302, 400), (address, response)
+
+
+@pytest.mark.parametrize("lookup", ["password__startswith", "username__regex", "groups__name"])
+def test_auth_lists__lookups_outside_of_filters_are_refused(
+    admin_client: Client, lookup: str
+) -> None:
+    address = reverse("admin:auth_user_changelist")
+    assert admin_client.get(address, {lookup: "a"}).status_code == 400
+    assert admin_client.get(address, {"is_staff__exact": "1"}).status_code == 200
+
+
+def test_auth_pages__belong_to_those_with_permissions(staff_client: Client) -> None:
+    for page in ("auth_user_changelist", "auth_group_changelist", "auth_user_add"):
+        assert staff_client.get(reverse(f"admin:{page}")).status_code == 403
