@@ -24,6 +24,9 @@ THREADS = [f"t{number}" for number in range(6)]
 MESSAGES = [f"m{number}" for number in range(60)]
 MAX_SENDS = 20
 """How often a client sends a write that fails with `ConcurrentUpdate`."""
+MAX_DEADLOCKS_PER_WRITE = 0.05
+"""A cascading delete locks messages in any order, so that a few deadlocks can happen and are
+retried. If saves lock threads in random order, writes even fail after all their attempts."""
 EMBEDDED: dict[str, Any] = {
     "semanticRecall": True,
     "workingMemory": {"enabled": True, "scope": "thread"},
@@ -90,8 +93,8 @@ class Writer:
                 action(choices)
                 return
             except ConcurrentUpdate as error:
-                if "deadlock" in str(error).lower():
-                    self.errors.append(f"{action.__name__}: {error}"[:400])
+                if "deadlock" in str(error.__cause__):
+                    self.errors.append(f"{action.__name__}: {error.__cause__}"[:400])
             except ThreadNotFound:
                 self.write(self.create_thread, choices)
         raise ConcurrentUpdate
