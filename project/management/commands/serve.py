@@ -30,6 +30,12 @@ HEADER_TIMEOUT_SECONDS = 10
 """Seconds for a request's head to arrive. An idle connection is closed after the same time."""
 MAX_CONNECTIONS = 4096
 """Open connections for each web process. A slow client occupies no thread."""
+WEB_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1024**2), "MALLOC_TRIM_THRESHOLD_": str(8 * 1024**2)}
+"""Settings of glibc's malloc (mallopt(3)) that make it return large blocks to the system at once.
+
+By default it raises the threshold with each large block that is freed, so that a process which has
+handled bodies and pages of 20 MB keeps several of them for good.
+"""
 CELERY_COMMAND = ("celery", "--quiet", "-A", "project")
 WORKER_COMMAND = (
     *CELERY_COMMAND,
@@ -118,9 +124,9 @@ class Command(BaseCommand):
         concurrency = f"--concurrency={options['concurrency']}"
         group.start("worker", [*WORKER_COMMAND, concurrency], quiet)
         group.start("scheduler", BEAT_COMMAND, {})
-        group.start(
-            "web server", build_granian_command(options), {"THREADS": str(options["threads"])}
-        )
+        malloc = {name: os.environ.get(name, value) for name, value in WEB_MALLOC.items()}
+        threads = {"THREADS": str(options["threads"])}
+        group.start("web server", build_granian_command(options), malloc | threads)
 
     def wait_until_ready(self, group: ProcessGroup, options: dict[str, Any]) -> bool:
         """Wait until the service answers. Return False if it is asked to stop before that.
