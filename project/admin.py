@@ -1,6 +1,6 @@
 """Access tokens in the admin, and Django's own users and groups."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
@@ -12,6 +12,11 @@ from django.template.response import TemplateResponse
 
 from mastra_memory.admin.base import DeclaredLookupsMixin
 from project.models import AccessToken
+
+if TYPE_CHECKING:
+    _UserAdmin = UserAdmin[User]
+else:  # Django's class takes no type arguments when it runs.
+    _UserAdmin = UserAdmin
 
 
 @admin.register(AccessToken)
@@ -91,7 +96,7 @@ admin.site.unregister([User, Group])
 
 
 @admin.register(User)
-class ServiceUserAdmin(DeclaredLookupsMixin, UserAdmin):
+class ServiceUserAdmin(DeclaredLookupsMixin, _UserAdmin):
     """Django's users, with the checks of this app's lists on what an address may contain."""
 
 
