@@ -1,9 +1,9 @@
 """Types of the values that `Memory` accepts and returns. JSON is parsed on access."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from mastra_memory.db import json_text
 
@@ -71,6 +71,26 @@ class StoredMessage(NamedTuple):
         """The content, parsed at each access."""
         content: dict[str, Any] = json_text.loads(self.content_json)
         return content
+
+
+class AgentTool(Protocol):
+    """A tool definition that any agent library can use."""
+
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+
+    @property
+    def description(self) -> str:
+        """What the model reads about the tool."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of the arguments."""
+
+    @property
+    def handler(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        """The function that answers a call. It raises no exception for wrong arguments."""
 
 
 @dataclass(frozen=True, slots=True)

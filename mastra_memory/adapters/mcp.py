@@ -55,6 +55,8 @@ def make_server(caller: Caller, *, agent_id: str | None = None) -> MCPServer[Any
         tools.read_working_memory,
         tools.update_working_memory,
     )
+    if tools.memory.options.observational_memory is not None:
+        functions = (*functions, tools.read_observations)
     for function in functions:
         server.tool()(_make_async_tool(function))
     return server
@@ -129,6 +131,25 @@ class MemoryTools:
             newest_page=True,
         )
         return [_represent_message(message) for message in page.messages]
+
+    def read_observations(
+        self, thread_id: str | None = None, resource_id: str | None = None
+    ) -> list[Json]:
+        """Read dated notes on a conversation, or on all of them, oldest first.
+
+        They replace long conversations. Each has the ids of the messages that it was made of.
+        """
+        owner = self._get_owner(resource_id)
+        entries = self.memory.list_observations(thread_id=thread_id, resource_id=owner)
+        return [
+            {
+                "text": entry.item.raw.strip(),
+                "date": entry.item.day.isoformat() if entry.item.day else None,
+                "thread_id": entry.item.thread_id or thread_id,
+                "message_ids": list(entry.message_ids),
+            }
+            for entry in entries
+        ]
 
     def read_working_memory(
         self, thread_id: str | None = None, resource_id: str | None = None

@@ -11,10 +11,13 @@ from mastra_memory.embedding import embedder, indexing, queue, stats
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message
+from mastra_memory.observational import claims, cycle, idle_activation
 from mastra_memory.review import exports
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
 
+MAX_DUE_RECORDS = 10_000
+"""How many records one run observes at most."""
 REBUILD_RATIO = 4
 """Rebuild an index that would grow by more than 1/4: inserting a vector into an HNSW index was
 measured to cost about eight times as much as including it in a build."""
@@ -46,6 +49,14 @@ def generate_pending_titles() -> int:
     for thread_id in thread_ids:
         titles.generate_title(thread_id)
     return len(thread_ids)
+
+
+def run_due_observations() -> int:
+    """Observe and reflect where it is due, and return how many records were processed."""
+    record_ids = claims.list_due_records(limit=MAX_DUE_RECORDS)
+    for record_id in record_ids:
+        cycle.run_due_cycle(record_id)
+    return len(record_ids) + idle_activation.activate_idle()
 
 
 def write_pending_exports() -> int:

@@ -12,6 +12,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import (
     BaseMessage,
     RemoveMessage,
+    SystemMessage,
     message_to_dict,
     messages_from_dict,
 )
@@ -58,8 +59,21 @@ class MastraChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
-        """Return all messages of the thread, oldest first; empty if the thread does not exist."""
-        return to_messages(self._read_messages())
+        """Return all messages of the thread, oldest first; empty if the thread does not exist.
+
+        With observational memory, the messages that are observed are replaced by one system message
+        with the observations.
+        """
+        if self.memory.options.observational_memory is None:
+            return to_messages(self._read_messages())
+        built = self.memory.context(self.thread_id, resource_id=self.resource_id)
+        observations, history = built.block("observations"), built.block("history")
+        if observations is None:
+            return to_messages(self._read_messages())
+        return [
+            SystemMessage(observations.text),
+            *to_messages(history.messages if history else ()),
+        ]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages, and delete those that LangGraph names in a `RemoveMessage`."""

@@ -7,6 +7,10 @@ Items with the roles `system` and `developer` belong to the application and are 
 """
 
 from mastra_memory.adapters.openai_agents.items import from_items, to_items
-from mastra_memory.adapters.openai_agents.session import MastraSession, working_memory_tool
+from mastra_memory.adapters.openai_agents.session import (
+    MastraSession,
+    recall_tool,
+    working_memory_tool,
+)
 
-__all__ = ["MastraSession", "from_items", "to_items", "working_memory_tool"]
+__all__ = ["MastraSession", "from_items", "recall_tool", "to_items", "working_memory_tool"]

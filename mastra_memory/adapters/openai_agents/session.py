@@ -1,6 +1,7 @@
 """A session of the Agents SDK, and the tool for working memory."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from agents import FunctionTool
@@ -15,7 +16,7 @@ from mastra_memory.content import tool_calls
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
-from mastra_memory.types import StoredMessage
+from mastra_memory.types import AgentTool, StoredMessage
 
 
 class MastraSession(SessionABC):
@@ -47,7 +48,9 @@ class MastraSession(SessionABC):
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the items, oldest first; with a limit the newest ones.
 
-        An output is omitted if its call is outside of the limit, because OpenAI would refuse it.
+        With observational memory, items that are observed are left out: `system_message` has
+        what was observed of them. An output is omitted if its call is outside of the limit, because
+        OpenAI would refuse it.
         """
         limit = resolve_session_limit(limit, self.session_settings)
         return await sync_to_async(self._get_items)(limit)
@@ -66,17 +69,31 @@ class MastraSession(SessionABC):
         await sync_to_async(self._clear)()
 
     async def system_message(self) -> str:
-        """Return the working memory as text for the instructions; empty if it is disabled."""
-        message = await self.memory.aget_system_message(
-            self.session_id, resource_id=self.resource_id
-        )
+        """Return working memory and observations as text for the instructions; empty if none."""
+        if self.memory.options.observational_memory is None:
+            message = await self.memory.aget_system_message(
+                self.session_id, resource_id=self.resource_id
+            )
+        else:
+            built = await self.memory.acontext(self.session_id, resource_id=self.resource_id)
+            message = built.system_message
         return message or ""
 
     def _get_items(self, limit: int | None) -> list[Any]:
-        items = to_items(self._read_newest(limit))
+        items = to_items(self._read_history(limit))
         if limit is None:
             return items
         return drop_orphan_outputs(items[len(items) - limit :] if limit else [])
+
+    def _read_history(self, count: int | None) -> Sequence[StoredMessage]:
+        """Return the last `count` messages; with observational memory, the unobserved ones."""
+        if self.memory.options.observational_memory is None:
+            return self._read_newest(count)
+        built = self.memory.context(self.session_id, resource_id=self.resource_id)
+        if not built.has_observations:
+            return self._read_newest(count)
+        history = built.block("history")
+        return history.messages if history else ()
 
     def _read_newest(self, count: int | None) -> list[StoredMessage]:
         """Return the last `count` messages, which contain at least `count` items."""
@@ -125,9 +142,18 @@ def working_memory_tool(
 ) -> FunctionTool | None:
     """Return the tool that updates working memory, or None if the agent may not update it."""
     tool = memory.working_memory_tool(thread_id, resource_id=resource_id)
-    if tool is None:
-        return None
+    return None if tool is None else _make_function_tool(tool)
 
+
+def recall_tool(
+    memory: Memory, *, thread_id: str, resource_id: str | None = None
+) -> FunctionTool | None:
+    """Return the tool that reads the messages behind observations, or None without `retrieval`."""
+    tool = memory.recall_tool(thread_id, resource_id=resource_id)
+    return None if tool is None else _make_function_tool(tool)
+
+
+def _make_function_tool(tool: AgentTool) -> FunctionTool:
     async def invoke(_: Any, arguments: str) -> str:
         try:
             values = json_text.loads(arguments or "{}")

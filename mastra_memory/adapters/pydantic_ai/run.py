@@ -16,6 +16,7 @@ from mastra_memory.content import message_text
 from mastra_memory.context import Context
 from mastra_memory.context.turns import Turn
 from mastra_memory.memory import Memory
+from mastra_memory.types import AgentTool
 
 Prompt = str | Sequence[UserContent]
 Output = TypeVar("Output")
@@ -49,8 +50,8 @@ def run_sync(
 ) -> AgentTurn[Output]:
     """Run the agent in a thread. The prompt is stored even if the run fails.
 
-    The agent gets the text of the memory as instructions, the history, and the tool that updates
-    working memory.
+    The agent gets the text of the memory as instructions, the history, and the tools that update
+    working memory and read the messages behind observations.
 
     Args:
         agent: The agent.
@@ -113,8 +114,13 @@ def _build_run_arguments(memory: Memory, context: Context, run_options: Json) ->
     """Return the arguments of `agent.run`: those of the caller, and those for the memory."""
     blocks = [context.block("continuation"), context.block("history")]
     history = [message for block in blocks if block for message in block.messages]
-    tool = working_memory_tool(memory, thread_id=context.thread_id, resource_id=context.resource_id)
-    toolsets = [*run_options.get("toolsets", ()), *([FunctionToolset([tool])] if tool else [])]
+    about = {"thread_id": context.thread_id, "resource_id": context.resource_id}
+    tools = [
+        tool
+        for tool in (working_memory_tool(memory, **about), recall_tool(memory, **about))
+        if tool is not None
+    ]
+    toolsets = [*run_options.get("toolsets", ()), *([FunctionToolset(tools)] if tools else [])]
     given = run_options.get("instructions") or ()
     instructions = [given] if isinstance(given, str) or callable(given) else list(given)
     if context.system_message:
@@ -137,13 +143,22 @@ def working_memory_tool(
 ) -> Tool[Any] | None:
     """Return the tool that updates working memory, or None if the agent may not update it."""
     tool = memory.working_memory_tool(thread_id, resource_id=resource_id)
-    if tool is None:
-        return None
+    return None if tool is None else _make_tool(tool)
 
-    async def update(**arguments: Any) -> Json:
+
+def recall_tool(
+    memory: Memory, *, thread_id: str, resource_id: str | None = None
+) -> Tool[Any] | None:
+    """Return the tool that reads the messages behind observations, or None without `retrieval`."""
+    tool = memory.recall_tool(thread_id, resource_id=resource_id)
+    return None if tool is None else _make_tool(tool)
+
+
+def _make_tool(tool: AgentTool) -> Tool[Any]:
+    async def call(**arguments: Any) -> Json:
         answer: Json = await sync_to_async(tool.handler)(arguments)
         return answer
 
     return Tool.from_schema(
-        update, name=tool.name, description=tool.description, json_schema=tool.parameters
+        call, name=tool.name, description=tool.description, json_schema=tool.parameters
     )

@@ -14,8 +14,8 @@ class Command(BaseCommand):
     """
 
     help = (
-        "Create missing embeddings, search words, titles and exports, and remove expired exports. "
-        "Needs no Celery worker."
+        "Create missing embeddings, search words, titles, observations and exports, and remove "
+        "expired exports. Needs no Celery worker."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -27,6 +27,7 @@ class Command(BaseCommand):
             ("Embedded {} messages", maintenance.embed_pending),
             ("Wrote the search words of {} messages", maintenance.write_pending_words),
             ("Processed the titles of {} threads", maintenance.generate_pending_titles),
+            ("Processed the observations of {} records", maintenance.run_due_observations),
             ("Wrote {} exports", maintenance.write_pending_exports),
             ("Removed {} expired exports", maintenance.remove_expired_exports),
         ):
