@@ -54,19 +54,12 @@ def build_context(
     ]
     render_log = _make_log_renderer(options, thread, record)
     parts = _collect_parts(options, thread, record, new_messages, fixed, render_log)
-    recalled = sorted(parts.recalled, key=lambda message: message.sort_key)
-    same_thread = [message for message in recalled if message.thread_id == thread.thread_id]
-    other_threads = [message for message in recalled if message.thread_id != thread.thread_id]
-    history = sorted([*same_thread, *parts.history], key=lambda message: message.sort_key)
+    working_memory_block, new_block = fixed
     blocks = [
-        fixed[0],
+        working_memory_block,
         _build_text_block("observations", render_log(parts.log)),
-        _build_text_block("remembered", rendering.render_other_conversations(other_threads)),
-        _build_message_block("continuation", _list_continuation_messages(thread, parts.log)),
-        _build_message_block(
-            "history", thread_history.merge_tool_calls(options, history, new_messages)
-        ),
-        fixed[1],
+        *_build_recalled_blocks(options, thread, parts, new_messages),
+        new_block,
     ]
     return Context(
         thread_id=thread.thread_id,
@@ -74,6 +67,26 @@ def build_context(
         blocks=tuple(block for block in blocks if block is not None),
         record=record,
     )
+
+
+def _build_recalled_blocks(
+    options: MemoryOptions,
+    thread: ThreadState,
+    parts: ContextParts,
+    new_messages: Sequence[StoredMessage],
+) -> list[Block | None]:
+    """Return the blocks of other threads' messages, of the continuation and of the history."""
+    recalled = sorted(parts.recalled, key=lambda message: message.sort_key)
+    same_thread = [message for message in recalled if message.thread_id == thread.thread_id]
+    other_threads = [message for message in recalled if message.thread_id != thread.thread_id]
+    history = sorted([*same_thread, *parts.history], key=lambda message: message.sort_key)
+    return [
+        _build_text_block("remembered", rendering.render_other_conversations(other_threads)),
+        _build_message_block("continuation", _list_continuation_messages(thread, parts.log)),
+        _build_message_block(
+            "history", thread_history.merge_tool_calls(options, history, new_messages)
+        ),
+    ]
 
 
 def _collect_parts(
@@ -90,34 +103,29 @@ def _collect_parts(
     """
     max_tokens = options.max_context_tokens
     query = get_search_query(new_messages)
-    new_ids = [message.id for message in new_messages]
+    new_ids = {message.id for message in new_messages}
     history = thread_history.read_history(options, thread, record, new_ids)
     recalled = thread_history.recall_messages(
         options, thread, query, min_matches=LOG_MATCHES if max_tokens and record else 0
     )
-    included_ids = set(new_ids)
-    if max_tokens is None:
-        included_ids |= {message.id for message in history}
+    # With a limit, messages may be dropped from the history and still be recalled.
+    excluded = new_ids | ({message.id for message in history} if max_tokens is None else set())
+    best_first = _iter_best_first(recalled, options.semantic_recall)
+    log = record.active_observations if record else ""
     parts = ContextParts(
         thread_id=thread.thread_id,
         history=history,
-        recalled=[
-            message
-            for message in _iter_best_first(recalled, options.semantic_recall)
-            if message.id not in included_ids
-        ],
-        log=record.active_observations if record else "",
+        recalled=[message for message in best_first if message.id not in excluded],
+        log=log,
     )
     if max_tokens is None:
         return parts
-    continuation = _build_message_block(
-        "continuation", _list_continuation_messages(thread, parts.log)
-    )
-    used = sum(block.tokens for block in (*fixed, continuation) if block)
     timezone = times.get_timezone(record.observed_timezone if record else "")
+    continuation = _list_continuation_messages(thread, log)
+    blocks = [*fixed, _build_message_block("continuation", continuation)]
     return budget.fit_parts(
         parts,
-        max_tokens - used - tokens.TOKENS_PER_LIST,
+        max_tokens - tokens.TOKENS_PER_LIST - sum(block.tokens for block in blocks if block),
         render=render_log,
         query=lambda included: LogQuery(
             text=query, scored=recalled.scored, included=included, timezone=timezone

@@ -56,32 +56,31 @@ def fit_parts(
     budget = _Budget(max(max_tokens, 0), parts.thread_id)
     newest_first = list(recent.group_tool_pairs(reversed(parts.history)))
     is_shared = bool(parts.recalled or parts.log)
-    history = budget.take_newest(newest_first, HISTORY_SHARE if is_shared else 1.0)
+    newest = budget.take_newest(newest_first, HISTORY_SHARE if is_shared else 1.0)
     log_tokens = _count_log(parts.log, budget, render)
     recall_limit = budget.left - log_tokens
     if parts.log:
         recall_limit = max(recall_limit, int(budget.left * RECALL_SHARE))
-    newest = [message for group in history for message in group]
-    newest_ids = {message.id for message in newest}
-    recalled = budget.take_recalled(
-        [message for message in parts.recalled if message.id not in newest_ids], recall_limit
-    )
+    recalled = budget.take_recalled(_exclude(parts.recalled, newest), recall_limit)
     log = parts.log
     if log_tokens > budget.left:
-        included = [*recalled, *newest]
-        log = log_selection.select_observations(log, budget.left, query(included), render=render)
+        included = query([*recalled, *newest])
+        log = log_selection.select_observations(log, budget.left, included, render=render)
         log_tokens = budget.counter.text(render(log)) if log else 0
     budget.left -= log_tokens
-    recalled_ids = {message.id for message in recalled}
-    history += budget.take_newest(
-        [
-            group
-            for group in newest_first[len(history) :]
-            if not any(message.id in recalled_ids for message in group)
-        ]
+    taken = {message.id for message in (*recalled, *newest)}
+    rest = [group for group in newest_first if taken.isdisjoint(m.id for m in group)]
+    history = [*newest, *budget.take_newest(rest)]
+    return ContextParts(
+        thread_id=parts.thread_id, history=history[::-1], recalled=recalled, log=log
     )
-    messages = [message for group in reversed(history) for message in reversed(group)]
-    return ContextParts(thread_id=parts.thread_id, history=messages, recalled=recalled, log=log)
+
+
+def _exclude(
+    messages: Iterable[StoredMessage], excluded: Iterable[StoredMessage]
+) -> list[StoredMessage]:
+    excluded_ids = {message.id for message in excluded}
+    return [message for message in messages if message.id not in excluded_ids]
 
 
 def _count_log(log: str, budget: "_Budget", render: Callable[[str], str]) -> int:
@@ -103,33 +102,33 @@ class _Budget:
 
     def take_newest(
         self, newest_first: Sequence[list[StoredMessage]], share: float = 1.0
-    ) -> list[list[StoredMessage]]:
-        """Take groups of messages without a gap, within a share of the tokens that are left.
+    ) -> list[StoredMessage]:
+        """Take messages without a gap, newest first, within a share of the tokens that are left.
 
         The newest group may exceed the share, but not half of the tokens.
         """
         limit = int(self.left * share)
-        taken: list[list[StoredMessage]] = []
+        taken: list[StoredMessage] = []
         for group in newest_first:
             cost = sum(self.counter.message(message.role, message.content) for message in group)
             if cost > limit and not (share < 1 and not taken and cost <= self.left / 2):
                 break
             limit -= cost
             self.left -= cost
-            taken.append(group)
+            taken += group
         return taken
 
-    def take_recalled(self, best_first: Iterable[StoredMessage], limit: int) -> list[StoredMessage]:
+    def take_recalled(self, best_first: Sequence[StoredMessage], limit: int) -> list[StoredMessage]:
         """Take the best messages that fit into `limit`."""
-        taken = []
-        for message in best_first:
-            cost = self._count_recalled(message)
+        taken: list[StoredMessage] = []
+        for group in _group_recalled(best_first):
+            cost = sum(map(self._count_recalled, group))
             if cost > limit:
                 continue
             limit -= cost
             self.left -= cost
-            taken.append(message)
-            self._has_quotes |= message.thread_id != self.thread_id
+            taken += group
+            self._has_quotes |= any(message.thread_id != self.thread_id for message in group)
         return taken
 
     def _count_recalled(self, message: StoredMessage) -> int:
@@ -139,3 +138,13 @@ class _Budget:
         introduction = 0 if self._has_quotes else TOKENS_PER_INTRODUCTION
         text = message_text.get_text(message.content)
         return self.counter.text(text) + TOKENS_PER_QUOTE + introduction
+
+
+def _group_recalled(best_first: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+    """Return groups of messages, best first. A tool call and its result are in the same group."""
+    ranks = {message.id: rank for rank, message in enumerate(best_first)}
+    newest_first = sorted(
+        best_first, key=lambda message: (message.thread_id, message.sort_key), reverse=True
+    )
+    groups = recent.group_tool_pairs(iter(newest_first))
+    return sorted(groups, key=lambda group: min(ranks[message.id] for message in group))

@@ -105,11 +105,18 @@ def condense(
     if level >= SHORTENING_LEVEL:
         for item in items[: len(items) // 2]:
             _shorten(item)
-    kept: set[int] = set()
-    headings: set[tuple[str, str]] = set()
+    kept = _fill_budget(items, scores, budget)
+    return _write_items([items[index] for index in sorted(kept)])
+
+
+def _fill_budget(items: list[LogItem], scores: dict[int, float], budget: float) -> set[int]:
+    """Return the indexes of the best items that fit, of pinned ones, and of at least one."""
+    counter = tokens.get_token_counter()
     costs = {index: counter.text("\n".join(items[index].lines)) for index in scores}
     # The score per token would prefer fragments to sentences; its root is a compromise.
     ranks = {index: score / math.sqrt(costs[index] + 10) for index, score in scores.items()}
+    kept: set[int] = set()
+    headings: set[tuple[str, str]] = set()
     for index in sorted(ranks, key=ranks.__getitem__, reverse=True):
         item = items[index]
         key = (item.thread_tag, item.heading)
@@ -121,7 +128,7 @@ def condense(
         budget -= cost
         headings.add(key)
         kept.add(index)
-    return _write_items([items[index] for index in sorted(kept)])
+    return kept
 
 
 def _read_items(log: str) -> Iterator[LogItem]:

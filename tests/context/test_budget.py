@@ -1,5 +1,6 @@
 """The option `maxContextTokens`: what a context of limited size contains."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import pytest
 
 from mastra_memory.content import tokens
-from mastra_memory.context import rendering
+from mastra_memory.context import budget, rendering
+from mastra_memory.context.budget import ContextParts
 from mastra_memory.context.log_selection import LogQuery, select_observations
 from mastra_memory.memory import Memory
 from mastra_memory.search.types import ScoredMessage
@@ -69,18 +71,20 @@ def test_select_observations__keeps_groups_threads_and_nested_items() -> None:
     assert section in selected
 
 
-def make_message(text: str, at: str) -> StoredMessage:
-    return StoredMessage(
-        id="m",
-        thread_id="t",
-        resource_id="ann",
-        role="user",
-        type="v2",
-        content_json=f'{{"format": 2, "parts": [{{"type": "text", "text": "{text}"}}]}}',
-        created=at,
-        sequence=1,
-        signal="",
-    )
+def make_message(text: str, at: str, **fields: Any) -> StoredMessage:
+    """Return a message that is not stored. `fields` replace its other values."""
+    values: dict[str, Any] = {
+        "id": "m",
+        "thread_id": "t",
+        "resource_id": "ann",
+        "role": "user",
+        "type": "v2",
+        "content_json": json.dumps({"format": 2, "parts": [{"type": "text", "text": text}]}),
+        "created": at,
+        "sequence": 1,
+        "signal": "",
+    }
+    return StoredMessage(**{**values, **fields})
 
 
 def test_select_observations__leaves_out_what_the_context_has() -> None:
@@ -151,3 +155,36 @@ def test_context__new_messages_are_always_included() -> None:
     memory = Memory(options={**RECALL, **OBSERVING, "maxContextTokens": 0})
     context = memory.context("t", new_messages="Hello")
     assert [block.kind for block in context.blocks] == ["new"]
+
+
+def make_tool_message(message_id: str, sequence: int, role: str, state: str) -> StoredMessage:
+    """Return a message with one part: a call of a tool, or the result of the call."""
+    invocation = {"toolCallId": "c1", "toolName": "find", "args": {}, "state": state}
+    if state == "result":
+        invocation["result"] = "a zebra"
+    part = {"type": "tool-invocation", "toolInvocation": invocation}
+    return make_message(
+        "",
+        f"2024-01-01T00:00:0{sequence}.000Z",
+        id=message_id,
+        role=role,
+        content_json=json.dumps({"format": 2, "parts": [part]}),
+        sequence=sequence,
+    )
+
+
+@pytest.mark.parametrize("max_tokens", [1, 8, 12, 20, 40, 1_000])
+def test_fit_parts__a_call_and_its_result_stay_together(max_tokens: int) -> None:
+    call = make_tool_message("call", 1, "assistant", "call")
+    result = make_tool_message("result", 2, "tool", "result")
+    newest = make_message("Hello", "2024-01-01T00:00:05.000Z", id="new", sequence=5)
+    for parts in (
+        ContextParts(thread_id="t", recalled=[result, call], history=[newest]),
+        ContextParts(thread_id="t", history=[call, result, newest]),
+    ):
+        fitted = budget.fit_parts(
+            parts, max_tokens, render=render, query=lambda _: LogQuery(timezone=UTC)
+        )
+        ids = {message.id for message in (*fitted.recalled, *fitted.history)}
+        assert ("call" in ids) == ("result" in ids)
+        assert max_tokens < 1_000 or len(ids) == 3

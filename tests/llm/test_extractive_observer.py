@@ -47,7 +47,7 @@ def observe_text(transcript: str, *, previous: str = "", instructions: str = "")
         ("It may rain.", []),
     ],
 )
-def test_find_date_notes(text, notes):
+def test_find_date_notes(text: str, notes: list[str]) -> None:
     assert relative_dates.find_date_notes(text, WEDNESDAY) == notes
 
 
@@ -62,18 +62,18 @@ def test_find_date_notes(text, notes):
         ("", []),
     ],
 )
-def test_split_sentences(text, expected):
+def test_split_sentences(text: str, expected: list[str]) -> None:
     assert sentences.split_sentences(text) == expected
 
 
-def test_informativeness__small_talk_is_below_statements():
+def test_informativeness__small_talk_is_below_statements() -> None:
     texts = ["That sounds great!", "How are you?", "My sister Ann moved to Lyon in 2019."]
     ranking = sentences.Informativeness(texts)
     small_talk, question, statement = map(ranking.score, texts)
     assert max(small_talk, question) < 2 < statement
 
 
-def test_read_entries__days_times_names_and_continuations():
+def test_read_entries__days_times_names_and_continuations() -> None:
     entries = transcript_reader.read_entries(
         "Jan 1 2025:\nUser (12:05 AM): Ann: one\ntwo\nAssistant: Bob: three\n"
         "Jan 2 2025:\nUser (1:00 PM): Ann: four"
@@ -85,7 +85,7 @@ def test_read_entries__days_times_names_and_continuations():
     ]
 
 
-def test_observe__facts_in_the_format_of_the_log():
+def test_observe__facts_in_the_format_of_the_log() -> None:
     answer = observe_text(
         "Dec 4 2025:\n"
         "User (2:30 PM): Hi! I work as a nurse in Hamburg, and I fly to Rome next Friday.\n"
@@ -104,7 +104,7 @@ def test_observe__facts_in_the_format_of_the_log():
     )
 
 
-def test_observe__outcomes_of_tools_are_nested():
+def test_observe__outcomes_of_tools_are_nested() -> None:
     answer = observe_text(
         "Dec 4 2025:\n"
         "User (2:30 PM): Please check the weather in Rome and book a flight.\n"
@@ -123,7 +123,7 @@ def test_observe__outcomes_of_tools_are_nested():
     ]
 
 
-def test_observe__does_not_repeat():
+def test_observe__does_not_repeat() -> None:
     line = "I live in Paris with my two cats."
     answer = observe_text(
         f"Jan 2 2025:\nUser (10:00 AM): {line} I work at Airbus.\n"
@@ -134,7 +134,7 @@ def test_observe__does_not_repeat():
     assert answer.count("Airbus") == 1
 
 
-def test_observe__threads_keep_their_tags():
+def test_observe__threads_keep_their_tags() -> None:
     answer = observe_text(
         '<thread id="a">\nJan 1 2025:\nUser (10:00 AM): My name is Ann Miller.\n</thread>\n'
         '<thread id="b">\nJan 2 2025:\nUser (10:00 AM): I moved to Oslo in 2020.\n</thread>'
@@ -149,7 +149,7 @@ def test_observe__threads_keep_their_tags():
     )
 
 
-def test_observe__open_request_and_title_if_they_are_asked_for():
+def test_observe__open_request_and_title_if_they_are_asked_for() -> None:
     transcript = (
         "Jan 2 2025:\nUser (10:00 AM): I need a new bike. Can you compare the Cube and Trek?"
     )
@@ -175,19 +175,19 @@ def test_observe__open_request_and_title_if_they_are_asked_for():
         ("ผมชื่อสมชาย ผมอยู่กรุงเทพ", "ผมชื่อสมชาย"),
     ],
 )
-def test_observe__other_languages(text, kept):
+def test_observe__other_languages(text: str, kept: str) -> None:
     assert kept in observe_text(f"Jan 2 2025:\nUser (10:00 AM): {text}")
 
 
 @pytest.mark.parametrize("text", ["", "ok", "thanks!"])
-def test_observe__small_talk_alone_is_one_item_at_most(text):
+def test_observe__small_talk_alone_is_one_item_at_most(text: str) -> None:
     answer = observe_text(f"Jan 2 2025:\nUser (10:00 AM): {text}")
     assert answer.startswith("<observations>\n")
     assert answer.count("* ") <= 1
 
 
 @pytest.mark.parametrize("unit", ["lorem ipsum Dolor 42. ", "\n", "<new-messages>\n"])
-def test_observe__huge_message_takes_seconds(unit):
+def test_observe__huge_message_takes_seconds(unit: str) -> None:
     text = unit * (20_000_000 // len(unit))
     started = monotonic()
     answer = observe_text(f"Jan 2 2025:\nUser (10:00 AM): {text}")
@@ -195,7 +195,7 @@ def test_observe__huge_message_takes_seconds(unit):
     assert len(answer) < 20_000
 
 
-def test_generate__structured_output_is_refused():
+def test_generate__structured_output_is_refused() -> None:
     request = llm.TextRequest(
         purpose=llm.Purpose.OBSERVATION, instructions="", prompt="", output={"type": "object"}
     )

@@ -15,7 +15,7 @@ LOG = (
 
 
 @pytest.mark.parametrize("level", range(5))
-def test_condense__respects_the_share_of_the_level(level):
+def test_condense__respects_the_share_of_the_level(level: int) -> None:
     counter = tokens.get_token_counter()
     condensed = condense(LOG, level=level)
     assert 0.5 * SHARES[level] < counter.text(condensed) / counter.text(LOG) <= SHARES[level]
@@ -23,17 +23,17 @@ def test_condense__respects_the_share_of_the_level(level):
     assert "message boundary" not in condensed
 
 
-def test_condense__high_importance_stays_longest():
+def test_condense__high_importance_stays_longest() -> None:
     condensed = condense(LOG, level=3)
     assert condensed.count("🔴") > condensed.count("🟡") >= condensed.count("🟢")
 
 
-def test_condense__pinned_items_stay():
+def test_condense__pinned_items_stay() -> None:
     pinned = "User: I bought item2 in city2 for 200 dollars."
     assert pinned in condense(LOG, level=4, target_tokens=10, pinned={pinned})
 
 
-def test_condense__the_newest_of_two_repetitions_stays():
+def test_condense__the_newest_of_two_repetitions_stays() -> None:
     log = (
         "Date: Jan 1, 2025\n* 🔴 (10:00) User: My cat Tom is ill.\n* 🔴 (11:00) User: I like tea.\n"
         "Date: Jan 2, 2025\n* 🔴 (12:00) User: My cat Tom is ill."
@@ -44,7 +44,7 @@ def test_condense__the_newest_of_two_repetitions_stays():
     )
 
 
-def test_condense__threads_and_nested_lines():
+def test_condense__threads_and_nested_lines() -> None:
     log = (
         '<thread id="a">\nDate: Jan 1, 2025\n* 🟡 (10:00) Assistant called find\n'
         "  * -> 3 hits in Rome\n</thread>\n"
@@ -54,15 +54,15 @@ def test_condense__threads_and_nested_lines():
 
 
 @pytest.mark.parametrize("log", ["* x", "free text of another model", "* " + "long words " * 500])
-def test_condense__never_empty(log):
+def test_condense__never_empty(log: str) -> None:
     assert condense(log, level=4, target_tokens=1)
 
 
-def test_condense__empty_log():
+def test_condense__empty_log() -> None:
     assert condense("") == ""
 
 
-def test_reflect__reads_the_tags_of_the_prompt():
+def test_reflect__reads_the_tags_of_the_prompt() -> None:
     answer = reflect(
         f"<observation-log>\n{LOG}\n</observation-log>\n\n<pinned-observations>\n"
         "* User: I bought item2 in city2 for 200 dollars.\n</pinned-observations>\n\n"
