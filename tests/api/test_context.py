@@ -71,7 +71,7 @@ def test_get__observations(api: Api, memory_settings: Callable[..., None]) -> No
     save([a_message(thread, f"m{n}", at=n) for n in range(3)])
     make_record(thread, active_observations="* noted", last_observed_at=moment(1))
     body = api.get(PATH).body
-    assert [one["id"] for one in body["messages"]] == ["m2"]
+    assert [one["id"] for one in body["messages"]] == ["om-continuation", "m2"]
     assert body["hasObservations"] is True and "* noted" in body["systemMessage"]
     assert body["omRecord"]["activeObservations"] == "* noted"
 
