@@ -11,6 +11,8 @@ from mastra_memory.observational.log import LogItem
 
 MIN_SHARED_WORDS = 2
 """A chunk is taken for the source of a changed observation if it shares this many words."""
+MAX_COMPARED_CHARACTERS = 20_000
+"""Only the words at the beginning of a longer chunk are compared."""
 _WORD = re.compile(r"\w{3,}")
 
 
@@ -49,18 +51,28 @@ def find_sources(
         for line in chunk.observations.split("\n"):
             by_line.setdefault(line.strip(), chunk)
     by_group = {chunk.group_id: chunk for chunk in chunks if chunk.group_id}
-    words = [(chunk, _get_words(chunk.observations)) for chunk in chunks]
-    sources: dict[int, ObservationSource] = {}
+    exact: dict[int, ObservationSource] = {}
     for item in items:
         source = by_line.get(item.raw.strip()) or by_group.get(item.group_id or "")
         if source is not None:
-            sources[item.line] = ObservationSource(tuple(source.message_ids), True)
-        elif similar := _find_similar(item, words):
-            sources[item.line] = ObservationSource(tuple(similar.message_ids), False)
-        else:
-            sources[item.line] = ObservationSource(
-                _get_ids_of_group(record.active_observations, item), False
-            )
+            exact[item.line] = ObservationSource(tuple(source.message_ids), True)
+    changed = [item for item in items if item.line not in exact]
+    return exact | _find_sources_by_words(record, changed, chunks)
+
+
+def _find_sources_by_words(
+    record: ObservationalRecord, items: Sequence[LogItem], chunks: Sequence[ObservationChunk]
+) -> dict[int, ObservationSource]:
+    """Return the sources of observations that do not stand in the log as they were written."""
+    if not items:
+        return {}
+    words = [(chunk, _get_words(chunk.observations[:MAX_COMPARED_CHARACTERS])) for chunk in chunks]
+    in_group = _list_ids_of_groups(record.active_observations)
+    sources: dict[int, ObservationSource] = {}
+    for item in items:
+        similar = _find_similar(item, words)
+        ids = tuple(similar.message_ids) if similar else in_group.get(item.group_id or "", ())
+        sources[item.line] = ObservationSource(ids, False)
     return sources
 
 
@@ -80,12 +92,12 @@ def _find_similar(
     return found
 
 
-def _get_ids_of_group(text: str, item: LogItem) -> tuple[str, ...]:
-    """Return the first and last messages of the range of the item's group."""
-    for group in groups.parse_groups(text):
-        if group.id == item.group_id:
-            return tuple(dict.fromkeys(part for pair in group.segments for part in pair))
-    return ()
+def _list_ids_of_groups(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the first and last messages of the range of each group, by its id."""
+    return {
+        group.id: tuple(dict.fromkeys(part for pair in group.segments for part in pair))
+        for group in groups.parse_groups(text)
+    }
 
 
 def list_activated_chunks(key: RecordKey) -> list[ObservationChunk]:
