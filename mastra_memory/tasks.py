@@ -19,7 +19,7 @@ from mastra_memory import conf
 from mastra_memory.db import routing
 from mastra_memory.db.statement_timeout import limit_statements
 from mastra_memory.embedding import indexing, queue
-from mastra_memory.observational import claims, cycle, idle_activation
+from mastra_memory.observational import claims, cycle, idle_activation, requested_work
 from mastra_memory.review import exports
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
@@ -96,6 +96,20 @@ def observe(record_id: str) -> None:
     seconds = cycle.run_due_cycle(record_id)
     if seconds is not None:
         enqueue(observe, record_id, after=max(seconds, COALESCE_SECONDS))
+
+
+@shared_task
+@_limit_task_statements
+def observe_now(record_id: str, user_name: str) -> bool:
+    """Observe all messages of a record because a person asked. Return whether it was done."""
+    return requested_work.observe(record_id, user_name)
+
+
+@shared_task
+@_limit_task_statements
+def reflect_now(record_id: str, user_name: str) -> bool:
+    """Condense the log of a record because a person asked. Return whether it was done."""
+    return requested_work.reflect(record_id, user_name)
 
 
 @shared_task

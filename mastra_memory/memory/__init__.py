@@ -4,6 +4,7 @@ from mastra_memory.memory.clones import CloneMethods
 from mastra_memory.memory.corrections import CorrectionMethods
 from mastra_memory.memory.exports import ExportMethods
 from mastra_memory.memory.messages import MessageMethods
+from mastra_memory.memory.observation_requests import ObservationRequestMethods
 from mastra_memory.memory.recall import RecallMethods
 from mastra_memory.memory.recall_tool import RecallToolMethods
 from mastra_memory.memory.threads import ThreadMethods
@@ -20,6 +21,7 @@ class Memory(
     CloneMethods,
     WorkingMemoryMethods,
     CorrectionMethods,
+    ObservationRequestMethods,
     RecallToolMethods,
     TurnMethods,
     ExportMethods,
