@@ -8,15 +8,17 @@ from urllib.parse import urlencode
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from mastra_memory import conf
 from mastra_memory.admin import access, timeline
 from mastra_memory.admin.base import get_static_root
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.admin.timeline import TimelineEntry, ViewerOptions
-from mastra_memory.models import Message, ReviewNote, Thread
-from mastra_memory.review import conversation_pages, visits
+from mastra_memory.admin.timeline import ObservationMark, TimelineEntry, ViewerOptions
+from mastra_memory.models import Message, ReviewNote, Scope, Thread
+from mastra_memory.review import conversation_pages, observations, visits
 from mastra_memory.review.conversation_pages import ConversationPage
+from mastra_memory.review.observations import MessageState
 
 
 def conversation_url(thread_id: str, **query: str) -> str:
@@ -36,6 +38,13 @@ def text_url(thread_id: str, what: str, key: int | str) -> str:
             observational record, or `thread` for `metadata`.
     """
     return reverse("admin:mastra_memory_thread_text", args=[quote(thread_id), what, quote(key)])
+
+
+def record_url(record_id: str, **query: Any) -> str:
+    """Return the URL of the page of a record; empty query values are left out."""
+    path = reverse("admin:mastra_memory_observationalrecord_change", args=[quote(record_id)])
+    parameters = {name: value for name, value in query.items() if value not in ("", None)}
+    return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,7 @@ def load_timeline(
         read_up_to=read_up_to,
         matching=frozenset(matching),
         shown_paths=(get_static_root(),),
+        marks=_build_marks(request, thread, page.messages),
     )
     entries = timeline.build_entries(page.messages, viewer)
     first, last = _get_end_ids(page)
@@ -116,6 +126,33 @@ def load_timeline(
         found=len(matching),
         newest_message=page.messages[-1] if page.messages and not page.has_later else None,
     )
+
+
+MARK_LABELS = {
+    "observed": _("observed"),
+    "buffered": _("buffered"),
+    "raw": _("not observed yet"),
+}
+
+
+def _build_marks(
+    request: HttpRequest, thread: Thread, messages: Sequence[Message]
+) -> dict[str, list[ObservationMark]]:
+    """Return how far observational memory has come with each message."""
+    states = observations.list_message_states(thread, messages)
+    may_open = access.has_permission(request.user, "view_observationalrecord")
+    return {
+        message_id: [_build_mark(message_id, state, may_open) for state in found]
+        for message_id, found in states.items()
+    }
+
+
+def _build_mark(message_id: str, state: MessageState, may_open: bool) -> ObservationMark:
+    label = str(MARK_LABELS[state.state])
+    if state.scope == Scope.RESOURCE:
+        label = str(_("%(state)s, for all conversations of the resource") % {"state": label})
+    href = record_url(state.record_id, view="batches", message=message_id)
+    return ObservationMark(state.state, label, href if may_open and state.chunk_id else "")
 
 
 def _page_link(thread: Thread, wanted: bool, **query: str) -> str:

@@ -4,7 +4,7 @@ The cost of a page is bounded, however long the text is.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,8 @@ from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.working_memory_panel import parse_document
 from mastra_memory.content import part_types
 from mastra_memory.content.redaction import Mask, find_split_position
-from mastra_memory.models import Message, ObservationalRecord, ObservationChunk
+from mastra_memory.models import Message, ObservationalRecord
+from mastra_memory.review import observations
 
 PAGE_CHARACTERS = 100_000
 MAX_PAGE_NUMBER = 100_000
@@ -64,7 +65,7 @@ class PlainTextAdmin(ReadOnlyAdmin):
 
     text_heading: Any
 
-    def iterate_texts(self, row: Any) -> Iterator[str]:
+    def iterate_texts(self, request: HttpRequest, row: Any) -> Iterator[str]:
         """Yield the texts of a row, which are shown one after the other."""
         raise NotImplementedError
 
@@ -87,7 +88,9 @@ class PlainTextAdmin(ReadOnlyAdmin):
             "opts": self.opts,
             "title": self.text_heading,
             "back": reverse(change, args=[quote(row.pk)]),
-            "page": read_page(request, self.iterate_texts(row), access.get_mask(request.user)),
+            "page": read_page(
+                request, self.iterate_texts(request, row), access.get_mask(request.user)
+            ),
         }
         return TemplateResponse(request, "admin/mastra_memory/plain_text.html", context)
 
@@ -193,13 +196,14 @@ def iterate_memory_texts(content: str) -> Iterator[str]:
         yield from iterate_json_texts(value)
 
 
-def iterate_record_texts(record: ObservationalRecord) -> Iterator[str]:
-    """Yield the observations of a record, then its buffered reflection and chunks."""
-    yield record.active_observations
-    if record.buffered_reflection:
-        yield f"\n\n[{_('prepared reflection')}]\n"
-        yield record.buffered_reflection
-    chunks = ObservationChunk.objects.buffered().filter(record=record).order_by("position")
-    for chunk in chunks.only("observations", "position").iterator(chunk_size=20):
-        yield f"\n\n[{_('chunk')} {chunk.position}]\n"
-        yield chunk.observations
+def iterate_record_texts(record: ObservationalRecord, hidden: Collection[str]) -> Iterator[str]:
+    """Yield the observations of a record, then its buffered reflection and chunks.
+
+    `hidden` are ids of threads whose observations are left out.
+    """
+    for kind, text in observations.iterate_visible_texts(record, hidden):
+        if kind == "reflection":
+            yield f"\n\n[{_('prepared reflection')}]\n"
+        elif kind != "observations":
+            yield f"\n\n[{_('chunk')} {kind}]\n"
+        yield text

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from mastra_memory.admin import access, history_diff, working_memory_panel
+from mastra_memory.admin import access, history_diff, observation_log, working_memory_panel
 from mastra_memory.admin.changelist import TITLE_CHARACTERS, truncate_title
 from mastra_memory.admin.charts import Tree, draw_tree
 from mastra_memory.admin.conversation import conversation_url, text_url
@@ -26,7 +26,15 @@ from mastra_memory.models import (
     ThreadChange,
     WorkingMemory,
 )
-from mastra_memory.review import clone_family, history, reviews, scores, tags, visits
+from mastra_memory.review import (
+    clone_family,
+    history,
+    observations,
+    reviews,
+    scores,
+    tags,
+    visits,
+)
 
 MAX_OTHER_THREADS = 6
 MAX_KNOWN_TAGS = 200
@@ -116,13 +124,12 @@ def _memory_panel(
 def _observation_panels(
     request: HttpRequest, thread: Thread, budget: RenderBudget
 ) -> list[dict[str, Any]]:
-    mask = access.get_mask(request.user)
     own = ObservationalRecord.objects.about_thread(thread.pk)
     shared = ObservationalRecord.objects.about_resource(thread.resource_id)
     newest = [records.newest_first().first() for records in (own, shared)]
     return [
         {
-            **_observation_panel(record, mask, budget),
+            **_observation_panel(request, record, budget),
             "text_href": text_url(thread.pk, "observations", record.pk),
         }
         for record in newest
@@ -131,10 +138,12 @@ def _observation_panels(
 
 
 def _observation_panel(
-    record: ObservationalRecord, mask: Any, budget: RenderBudget
+    request: HttpRequest, record: ObservationalRecord, budget: RenderBudget
 ) -> dict[str, Any]:
     """Return the text without group tags, and links to the first message of each group."""
-    text = record.active_observations
+    mask = access.get_mask(request.user)
+    hidden = observation_log.find_hidden_threads(request, record)
+    text = observations.remove_threads(record.active_observations, hidden)
     beginning = text[:MAX_OBSERVATION_CHARACTERS]
     first = [found[1] for found in _OBSERVATION_GROUP.finditer(beginning) if found[1]][:MAX_SOURCES]
     sources = (

@@ -48,6 +48,17 @@ class ContentBlock:
     """True if something is left out; the plain text of the message contains it."""
 
 
+@dataclass(frozen=True, slots=True)
+class ObservationMark:
+    """How far observational memory has come with a message."""
+
+    state: str
+    """`observed`, `buffered` or `raw`."""
+    label: str
+    href: str
+    """Address of the batch in the record; empty if the user may not see it, or there is none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
     """One line of the timeline: a day, a gap, or a message."""
@@ -69,6 +80,7 @@ class TimelineEntry:
     is_target: bool = False
     is_unread: bool = False
     matches: bool = False
+    marks: Sequence[ObservationMark] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +96,8 @@ class ViewerOptions:
     matching: frozenset[str] = frozenset()
     shown_paths: Sequence[str] = field(default_factory=tuple)
     """URL prefixes on this site whose images may be shown."""
+    marks: Mapping[str, Sequence[ObservationMark]] = field(default_factory=dict)
+    """The marks of messages by their ids."""
 
 
 def build_entries(messages: Iterable[Message], viewer: ViewerOptions) -> list[TimelineEntry]:
@@ -136,6 +150,7 @@ def _build_message_entry(
         is_target=message.pk == viewer.target,
         is_unread=read is not None and message.created_at > read,
         matches=message.pk in viewer.matching,
+        marks=viewer.marks.get(message.pk, ()),
     )
 
 

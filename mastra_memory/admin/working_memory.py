@@ -58,7 +58,7 @@ class WorkingMemoryAdmin(PlainTextAdmin):
         rows = annotate_thread_title(rows).defer("content")
         return rows.annotate(beginning=beginning)
 
-    def iterate_texts(self, row: Any) -> Iterator[str]:
+    def iterate_texts(self, request: HttpRequest, row: Any) -> Iterator[str]:
         """Yield the texts for the page with plain text."""
         return iterate_memory_texts(row.content)
 

@@ -457,6 +457,7 @@ class Migration(migrations.Migration):
                             ("message", "message"),
                             ("deleted", "messages deleted"),
                             ("memory", "working memory"),
+                            ("observations", "observations"),
                             ("transfer", "transfer"),
                             ("clone", "clone"),
                             ("review", "review"),

@@ -20,6 +20,7 @@ class ThreadChange(models.Model):
         MESSAGE = "message", _("message")
         MESSAGES_DELETED = "deleted", _("messages deleted")
         WORKING_MEMORY = "memory", _("working memory")
+        OBSERVATIONS = "observations", _("observations")
         TRANSFER = "transfer", _("transfer")
         CLONE = "clone", _("clone")
         REVIEW = "review", _("review")

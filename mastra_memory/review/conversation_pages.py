@@ -30,6 +30,7 @@ LOADED_FIELDS = (
     "id",
     "sequence",
     "role",
+    "signal",
     "type",
     "content",
     "created_at",

@@ -13,9 +13,10 @@ from mastra_memory.models import (
     EmbeddingRequest,
     ExportJob,
     Message,
+    MessageObservation,
     ModelUsage,
     ObservationalRecord,
-    ObservationChunk,
+    ObservationEvent,
     Review,
     ReviewNote,
     Tag,
@@ -24,8 +25,9 @@ from mastra_memory.models import (
     WorkingMemory,
 )
 from mastra_memory.review import exports
+from mastra_memory.types import StoredThread
 from mastra_memory.working_memory import save_for_thread
-from tests.support.factories import START, make_record, make_thread, save
+from tests.support.factories import START, make_chunk, make_record, make_thread, save
 
 SECRETS = ["zoe@example.com", "+48 601 234 567", "4111 1111 1111 1111"]
 WORDS = " and ".join(SECRETS)
@@ -63,17 +65,7 @@ def make_everything() -> None:
     memory.save_messages([_message("m3", {"format": 2, "parts": parts[:1]})])
     EmbeddingRequest.objects.update(error=f"cannot read {WORDS}", failed_at=START)
     save_for_thread("secret", "bob", f"likes {WORDS}", source="api")
-    record = make_record(thread, active_observations=WORDS, buffered_reflection=WORDS)
-    ObservationChunk.objects.create(
-        id="chunk",
-        cycle_id="cycle",
-        record=record,
-        position=0,
-        observations=WORDS,
-        token_count=1,
-        message_tokens=1,
-        last_observed_at=START,
-    )
+    _make_observations(thread)
     ModelUsage.objects.create(
         thread_id="secret", resource_id="bob", purpose="title", model="x/y", input_tokens=1
     )
@@ -85,6 +77,30 @@ def make_everything() -> None:
     Review.objects.create(thread_id="secret", status="flagged", assignee=author)
     ThreadTag.objects.create(thread_id="secret", tag=Tag.objects.create(name="late"))
     Criterion.objects.create(name="Tone", kind="yes_no")
+
+
+def _make_observations(thread: StoredThread) -> None:
+    """A record with an observation, a batch in the log, a buffered one, and events."""
+    line = f"* 🔴 (10:00) Reach: {WORDS}"
+    record = make_record(
+        thread,
+        active_observations=f"{WORDS}\n{line}",
+        buffered_reflection=WORDS,
+        error=f"refused {WORDS}",
+        attempts=1,
+    )
+    chunk = make_chunk(
+        record, observations=line, message_ids=["m1"], activated_at=START, hints={"task": WORDS}
+    )
+    make_chunk(record, 1, observations=WORDS, message_ids=["m2"])
+    MessageObservation.objects.create(
+        message_id="m1", scope="thread", thread_id="secret", resource_id="bob", chunk=chunk
+    )
+    edit = {"action": "edit", "before": WORDS, "after": f"not {WORDS}"}
+    failure = {"state": "failed", "error": WORDS, "data": {"observations": WORDS}}
+    for fields in ({"operation": "observation", **failure}, {"operation": "edit", "data": edit}):
+        ended = {"state": "done", "finished_at": START, **fields}
+        ObservationEvent.objects.create(record=record, thread_id="secret", **ended)
 
 
 def _message(pk: str, content: Any) -> dict[str, Any]:
@@ -131,6 +147,9 @@ def address_of(name: str, export: ExportJob | None = None) -> str:
         return reverse(route)
     if page in about and model == "thread":
         return reverse(route, kwargs=about[page])
+    if name == "observationalrecord_do":
+        record = ObservationalRecord.objects.get()
+        return reverse(route, kwargs={"object_id": record.pk, "verb": "pin"})
     if model == "message":
         return reverse(route, kwargs={"object_id": "m1"})
     return reverse(route, kwargs={"object_id": ROWS[model].objects.get().pk})
@@ -141,6 +160,13 @@ QUERIES = {
     "thread_change": ["?part=1", "?at=m1", "?find=reach"],
     "thread_exports": ["?part=1"],
     "message_changelist": ["?q=reach", "?q=example.com", "?q=m1", "?error=yes", "?tool_call=no"],
+    "observationalrecord_change": [
+        "?line=1",
+        "?view=batches",
+        "?view=batches&message=m1",
+        "?view=generations&from=0&to=1",
+        "?view=events",
+    ],
     "workingmemory_changelist": ["?q=secret"],
     "modelusage_changelist": ["?q=secret"],
 }

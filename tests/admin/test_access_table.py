@@ -35,9 +35,10 @@ NEEDS: dict[str, set[str] | None] = {
     "thread_edit": VIEW | {"edit_transcript", "view_personal_data"},
     "thread_delete": VIEW | {"delete_thread"},
     "thread_history": VIEW | {"view_personal_data"},
-    # Threads cannot be added. The next four take forms: 404 for GET (403 without permission).
+    # Threads cannot be added. The next five take forms: 404 for GET (403 without permission).
     "thread_add": None,
     **dict.fromkeys(["thread_do", "thread_memory", "thread_export_one", "thread_views"], None),
+    "observationalrecord_do": None,
     **{f"tag_{page}": {"view_tag"} for page in ("changelist", "change", "history")},
     "tag_add": {"add_tag"},
     "tag_delete": {"delete_tag"},

@@ -25,7 +25,13 @@ from tests.admin.pages import LIST, user_of
 
 pytestmark = pytest.mark.django_db
 
-NO_PAGES = {"thread_do", "thread_memory", "thread_export_one", "thread_views"}
+NO_PAGES = {
+    "thread_do",
+    "thread_memory",
+    "thread_export_one",
+    "thread_views",
+    "observationalrecord_do",
+}
 """Addresses that take forms and show nothing."""
 LEADS_ON = {"message_change", "message_history"}
 """Addresses that redirect to a conversation."""

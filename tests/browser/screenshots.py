@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from mastra_memory.embedding import indexing
+from mastra_memory.memory import Memory
 from mastra_memory.models import (
     Criterion,
     ExportJob,
     Message,
     ObservationalRecord,
+    ObservationEvent,
     Review,
     Thread,
     WorkingMemory,
@@ -30,6 +33,11 @@ from tests.browser.conftest import Person, SignIn, make_user
 DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
 LIST = "/admin/mastra_memory/thread/"
 TENT, REFUND = "sample-broken-tent-pole", "sample-refund-denied"
+OBSERVED = "observed-upgrade"
+SMALL_THRESHOLDS = {
+    "observation": {"messageTokens": 600, "bufferTokens": 200, "bufferActivation": 0.8},
+    "reflection": {"observationTokens": 500},
+}
 KINDS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1360, "height": 900}},
     "dark": {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"},
@@ -38,9 +46,11 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def team(live_server: LiveServer) -> None:
+def team(live_server: LiveServer, settings: Settings) -> None:
     """A team at work on the sample conversations."""
     samples.load_samples()
+    options = {**settings.MASTRA_MEMORY.get("OPTIONS", {}), "observationalMemory": SMALL_THRESHOLDS}
+    settings.MASTRA_MEMORY = {**settings.MASTRA_MEMORY, "OPTIONS": options}
     indexing.embed_pending(seconds=60)
     people = [make_user(name, "reviewer") for name in ("ana", "ben", "chloe")]
     lead = make_user("lena", "lead")
@@ -61,19 +71,50 @@ def team(live_server: LiveServer) -> None:
     notes.add_note(TENT, "Ask logistics whether batch 7 is still in stock.", by=people[1])
     saved_views.save_view(lead, "Urgent and open", "priority=3&status=in_review", shared=True)
     saved_views.save_view(lead, "Developers, failed tools", "tag=developer&tool_errors=yes")
-    ObservationalRecord.objects.create(
-        scope="thread",
-        thread_id=TENT,
-        resource_id=Thread.objects.get(pk=TENT).resource_id,
-        active_observations="* 🔴 Pole of a Fjell 3 (F-20418) split on the first night\n"
-        "* 🟡 Prefers a replacement to a refund\n* 🟢 Moved to Lipowa 12, Kraków",
-    )
+    _observe()
     ids = list(Thread.objects.values_list("pk", flat=True))
     job = ExportJob.objects.create(owner=lead, format="csv", thread_ids=ids, masked=False)
     exports.run_export(job.pk)
     ExportJob.objects.create(
         owner=lead, format="jsonl", thread_ids=ids * 90, state="running", done=640, masked=False
     )
+
+
+def _observe() -> ObservationalRecord:
+    """Play a conversation message by message while it is observed, and correct the log."""
+    memory = Memory()
+    memory.observe(thread_id=TENT)
+    memory.create_thread("dba-team", thread_id=OBSERVED, title="Upgrading PostgreSQL")
+    found = Message.objects.filter(thread_id="sample-postgres-upgrade")
+    told = list(found.order_by("created_at", "sequence").values("role", "content", "created_at"))
+    for place, fields in enumerate(told):
+        fields["createdAt"] = fields.pop("created_at").isoformat()
+        message = {"id": f"pg-{place}", "threadId": OBSERVED, "resourceId": "dba-team", **fields}
+        memory.save_messages([message])
+        if place % 3 == 2 and place < len(told) - 2:
+            memory.observe(thread_id=OBSERVED)
+        if place == 8:
+            first = memory.list_observations(thread_id=OBSERVED)[0]
+            memory.pin_observation(first.id, thread_id=OBSERVED, user_name="ana")
+            memory.reflect(thread_id=OBSERVED, user_name="lena")
+    last = memory.list_observations(thread_id=OBSERVED)[-1]
+    memory.edit_observation(
+        last.id, f"{last.item.text} (checked)", thread_id=OBSERVED, user_name="ben"
+    )
+    record = memory.get_observational_record(thread_id=OBSERVED)
+    assert record is not None
+    ObservationEvent.objects.create(
+        record=record,
+        thread_id=OBSERVED,
+        operation="reflection",
+        state="failed",
+        finished_at=record.updated_at,
+        started_at=record.updated_at,
+        error="503 Service Unavailable: the model is overloaded",
+        tokens_in=812,
+        cost="0.0021",
+    )
+    return record
 
 
 def _add_rubric() -> None:
@@ -118,6 +159,8 @@ def test_screenshots(sign_in: SignIn, kind: str) -> None:
     lena = sign_in("lena", "lead", **KINDS[kind])
     reviews.update_reviews([TENT], by=lena.user, assignee_id=lena.user.pk, status="in_review")
     memory = WorkingMemory.objects.filter(thread=None).first()
+    record = ObservationalRecord.objects.live().get(thread_id=OBSERVED)
+    observed = f"/admin/mastra_memory/observationalrecord/{record.pk}/change/"
     message = Message.objects.filter(thread_id=TENT).order_by("created_at", "sequence")[2]
     pages = {
         "list": f"{LIST}?all=1",
@@ -132,10 +175,16 @@ def test_screenshots(sign_in: SignIn, kind: str) -> None:
         "team": f"{LIST}team/",
         "exports": f"{LIST}exports/",
         "print": f"{LIST}{TENT}/print/",
+        "observations": observed,
+        "observation-batches": f"{observed}?view=batches",
+        "observation-generations": f"{observed}?view=generations&from=1&to=2",
+        "observation-events": f"{observed}?view=events",
+        "observed-conversation": f"{LIST}{OBSERVED}/change/",
         "working-memory": f"/admin/mastra_memory/workingmemory/{memory.pk}/change/",  # type: ignore[union-attr]
     }
     for name, path in pages.items():
         assert lena.open(path).status == 200, path
+        assert lena.width() <= KINDS[kind]["viewport"]["width"], path
         if name == "conversation" and kind != "narrow":
             lena.page.set_viewport_size({"width": 1360, "height": 1214})
             _take(lena, name, kind)
