@@ -20,8 +20,8 @@ RECALL_SHARE = 0.3
 """The share of the recalled messages in the rest if the log does not fit."""
 MAX_RENDERED_RATIO = 1.5
 """A log with this many times the tokens that are left is not rendered to see whether it fits."""
-TOKENS_PER_QUOTE = 12
-"""Tokens of the time and the role of a message of another thread."""
+TOKENS_PER_QUOTE = 15
+"""Tokens of the day, the time and the role of a message of another thread."""
 TOKENS_PER_INTRODUCTION = 80
 """Tokens of the introduction to messages of other threads, and of its tags."""
 

@@ -34,6 +34,7 @@ _PREVIOUS = re.compile(
 _MESSAGES = re.compile(r"^<new-messages>\n(.*)^</new-messages>", re.DOTALL | re.MULTILINE)
 _THREAD = re.compile(r'^<thread id="([^"\n]*)">\n(.*?)^</thread>', re.DOTALL | re.MULTILINE)
 _ITEM_TEXT = re.compile(r"^\s*\*\s*(?:->|[🔴🟡🟢✅])*\s*(?:\(\d\d:\d\d\))?\s*", re.MULTILINE)
+_ATTACHMENT = re.compile(r"\[(?:Image|File) #\d+: (.+)\]")
 _FINISHED = re.compile(
     r"\b(?:(?:that|it) (?:works|worked)|works now|(?:is|are) (?:fixed|done|finished|solved)"
     r"|(?:i|we)(?:'ve| have)? (?:just )?(?:finished|completed|submitted|fixed|solved))\b",
@@ -125,6 +126,9 @@ def list_items(entries: list[Entry], previous: str = "") -> list[Item]:
         for entry in exchange:
             if entry.is_speech:
                 observed += _observe_speech(entry, split[id(entry)], ranking, seen)
+            elif match := _ATTACHMENT.fullmatch(entry.text):
+                text = f"User attached {_cut(match[1], MAX_TOOL_CHARS)}"
+                observed.append(Item(MEDIUM, entry.day, entry.clock, text))
             elif entry.label.startswith("Tool "):
                 observed += tools  # yields its item at the first entry of a tool
         items += observed[:MAX_ITEMS_PER_EXCHANGE]

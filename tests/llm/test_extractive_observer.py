@@ -123,6 +123,16 @@ def test_observe__outcomes_of_tools_are_nested() -> None:
     ]
 
 
+def test_observe__attachments_are_named() -> None:
+    answer = observe_text(
+        "Dec 4 2025:\nUser (2:30 PM): Look\nImage: [Image #1: a.png]\nFile: [File #1: b.pdf]"
+    )
+    assert answer.split("\n")[2:-1] == [
+        "* 🟡 (14:30) User attached a.png",
+        "* 🟡 (14:30) User attached b.pdf",
+    ]
+
+
 def test_observe__does_not_repeat() -> None:
     line = "I live in Paris with my two cats."
     answer = observe_text(
