@@ -34,7 +34,7 @@ from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Thread
 from mastra_memory.types import StoredMessage
 from tests.adapters.mastra_storage import save_repeated_call
-from tests.support.factories import a_message, make_thread, save
+from tests.support.factories import a_message, make_record, make_thread, moment, save
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -324,6 +324,25 @@ def test_run_sync__keeps_prompt_if_run_fails() -> None:
         except RuntimeError:
             assert [row.text for row in Message.objects.all()] == ["Hello"]
     assert [row.text for row in Message.objects.order_by("sequence")] == ["Hello", "Hi"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_run_sync__agent_reads_observations_in_place_of_messages() -> None:
+    thread = make_thread("ann", "t")
+    save([a_message(thread, f"m{n}", text=f"Said {n}", at=n) for n in range(2)])
+    make_record(thread, active_observations="* likes tea", last_observed_at=moment(0))
+    memory = Memory(options={"observationalMemory": True})
+    agent, requests = make_scripted_agent("Tea it is")
+    adapter.run_sync(agent, "A drink?", thread_id="t", memory=memory)
+    texts = [part.content for message in requests[0][0] for part in message.parts]
+    assert texts[0].startswith("<system-reminder>") and texts[1:] == ["Said 1", "A drink?"]
+    assert "* likes tea" in requests[0][0][-1].instructions
+    assert [row.text for row in Message.objects.order_by("created_at", "sequence")] == [
+        "Said 0",
+        "Said 1",
+        "A drink?",
+        "Tea it is",
+    ]
 
 
 @pytest.mark.django_db(transaction=True)
