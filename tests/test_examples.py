@@ -23,6 +23,12 @@ SAID = {
     ],
     "openai_agents_session": ["You have said 2 things.", "4 items are stored."],
     "langchain_chat": ["You said that you are Ann.", "4 messages are stored."],
+    "observed_conversation": [
+        "60 messages were said. No context had more than",
+        "generation 2",
+        "Ann corrected it: True",
+        "Ann undid it: True",
+    ],
     "langgraph_chat": ["You said that you are Ann.", "4 messages are stored."],
 }
 

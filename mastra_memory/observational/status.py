@@ -6,6 +6,7 @@ from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import generations, thresholds, tracking
 from mastra_memory.observational.config import ObservationSettings, resolve_settings
 from mastra_memory.observational.keys import RecordKey
+from mastra_memory.observational.thresholds import ReflectionDecision
 from mastra_memory.observational.tracking import PendingCount
 from mastra_memory.options import ObservationalMemoryOptions
 
@@ -73,9 +74,27 @@ class ObservationStatus:
         return self.record.attempts if self.record else 0
 
     @property
+    def reflection_decision(self) -> ReflectionDecision:
+        """What a worker would do about the size of the log."""
+        record = self.record
+        if record is None:
+            return "none"
+        return thresholds.decide_reflection(
+            tokens=self.observation_tokens,
+            settings=self.settings,
+            has_buffered=bool(record.buffered_reflection),
+            in_progress=record.is_reflecting or record.is_buffering_reflection,
+            unproductive_tokens=record.unproductive_reflection_tokens,
+        )
+
+    @property
     def needs_work(self) -> bool:
-        """Whether a worker has something to do."""
-        return self.should_observe or self.should_buffer or self.should_reflect
+        """Whether a worker has something to do.
+
+        A log that could not be condensed is left alone until it grows.
+        """
+        is_reflection_due = self.reflection_decision != "none"
+        return self.should_observe or self.should_buffer or is_reflection_due
 
 
 def read_status(key: RecordKey, options: ObservationalMemoryOptions) -> ObservationStatus:
