@@ -245,7 +245,7 @@ def long_thread(thread: StoredThread) -> StoredThread:
         FROM (SELECT *, row_number() OVER (ORDER BY sequence) - 1 AS n
             FROM mastra_memory_message) m"""
     )
-    sql.execute("ANALYZE mastra_memory_messageobservation")
+    sql.execute("ANALYZE")  # Plans that were prepared for the empty tables are made again.
     return thread
 
 
