@@ -17,7 +17,7 @@ BARE_TESTS := tests/api tests/recall tests/observational tests/models tests/memo
 BROWSER_MODULES := tests/browser/node_modules
 
 .DEFAULT_GOAL := help
-.PHONY: help run test faults lint conformance bench bench-recall bench-context browser screenshots clean
+.PHONY: help run test faults lint conformance bench bench-recall bench-context observation-peer observation-plot browser screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,6 +57,12 @@ bench-recall: $(INSTALLED) ## Measure how well and how fast messages are found (
 
 bench-context: $(INSTALLED) ## Measure what a context of limited size contains (BENCH_JSON, LOCOMO, CONTEXT_QUESTIONS)
 	$(PYTHON) -m benchmarks.context
+
+observation-peer: $(INSTALLED) ## Compare observational memory with Mastra's own (PEER_DIR, PEER_ONLY, PEER_STEPS)
+	$(PYTHON) -m benchmarks.observational_peer
+
+observation-plot: $(INSTALLED) ## Draw the tokens of a context over 2,000 messages, and check its budget
+	$(PYTHON) -m benchmarks.observation_plot
 
 browser: $(INSTALLED) $(BROWSER_MODULES) ## Walk through the admin in Chromium (CHROMIUM=path)
 	$(PYTHON) -m pytest -m browser tests/browser
