@@ -221,11 +221,12 @@ def format_heading(day: date) -> str:
 def get_items(log: str) -> list[LogItem]:
     """Return all items of the log in order, nested ones included."""
     lines = log.split("\n")
+    indents = [_get_indent(line) for line in lines]
     return [
         LogItem(
             index=index,
             line=line,
-            end=_find_end(lines, line, len(match["indent"])),
+            end=_find_end(indents, line),
             raw=lines[line],
             text=match["text"].strip(),
             depth=len(match["indent"]),
@@ -270,12 +271,15 @@ def _iter_item_lines(lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str],
             yield number, match, place
 
 
-def _find_end(lines: Sequence[str], line: int, depth: int) -> int:
+def _get_indent(line: str) -> int:
+    """Return the number of spaces and tabs before the text of a line, or -1 for a blank line."""
+    return len(line) - len(line.lstrip(" \t")) if line.strip() else -1
+
+
+def _find_end(indents: Sequence[int], line: int) -> int:
     """Return the index of the line after the items nested below a line."""
     end = line + 1
-    while end < len(lines) and lines[end].strip():
-        if len(lines[end]) - len(lines[end].lstrip(" \t")) <= depth:
-            break
+    while end < len(indents) and indents[end] > indents[line]:
         end += 1
     return end
 

@@ -78,7 +78,7 @@ def read_log(text: str, hidden: Collection[str] = ()) -> list[LogLine]:
 def list_threads(record: ObservationalRecord, texts: Iterable[str] = ()) -> set[str]:
     """Return the ids of the threads in the batches of a record, in its log and in other texts."""
     rows = list_batches(record).order_by().values_list("thread_id", flat=True)
-    found = set(rows.exclude(thread_id=None).distinct())
+    found = {pk for pk in rows.distinct() if pk is not None}
     for text in (record.active_observations, record.buffered_reflection, *texts):
         found |= _list_thread_tags(text)
     return found

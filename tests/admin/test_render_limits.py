@@ -13,10 +13,19 @@ from mastra_memory.admin import render_budget
 from mastra_memory.admin.markdown import TooComplex, render_markdown
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import keep_text
-from mastra_memory.models import Message, ObservationalRecord, Thread, ThreadChange, WorkingMemory
+from mastra_memory.models import Message, ObservationEvent, Thread, ThreadChange, WorkingMemory
 from tests.admin.conftest import SignIn
 from tests.admin.pages import LIST, page_of, text_of
-from tests.support.factories import Json, make_record, make_thread, text_content
+from tests.support.factories import (
+    Json,
+    a_message,
+    make_chunk,
+    make_record,
+    make_thread,
+    moment,
+    save,
+    text_content,
+)
 from tests.support.waiting import fail_after
 
 pytestmark = pytest.mark.django_db
@@ -221,15 +230,51 @@ def test_working_memory__any_content_is_shown(admin: Client, name: str) -> None:
     check(admin, f"{LIST}{thread.id}/text/memory/{row.pk}/")
 
 
-@pytest.mark.parametrize(
-    "text", ["![" * 40_000, "0" * 5_000_000, '<observation-group range="a:' * 9_000]
-)
-def test_observations__any_content_is_shown(admin: Client, text: str) -> None:
+LOGS: dict[str, str] = {
+    "images": "![" * 40_000,
+    "one line of 5 MB": "0" * 5_000_000,
+    "groups without an end": '<observation-group range="a:' * 9_000,
+    "groups on lines": '<observation-group id="a" range="a:b">\n' * 20_000,
+    "40,000 observations": "".join(f"* 🔴 (10:00) likes {n}\n" for n in range(40_000)),
+    "nested ever more deeply": "".join(f"{' ' * depth}* x\n" for depth in range(2_000)),
+    "long observations": f"* 🟡 {'word ' * 4_000}\n" * 200,
+    "threads without an end": '<thread id="a">\n' * 60_000,
+    "days": "Date: Jan 1, 2024\n* x\nDate: Jan 2, 2024\n* y\n" * 8_000,
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_observations__any_content_is_shown(admin: Client, name: str) -> None:
+    text = LOGS[name]
     thread = make_thread("mallory", "attacked")
-    record = make_record(thread, active_observations=text, buffered_reflection=text)
-    assert ObservationalRecord.objects.count() == 1
+    save([a_message(thread, "m1")])
+    make_record(thread, active_observations=text[::-1])
+    record = make_record(
+        thread,
+        generation_count=1,
+        active_observations=text,
+        buffered_reflection=text,
+        error=text,
+        created_by_name=text[:1_000],
+    )
+    for position in range(3):
+        make_chunk(
+            record,
+            position,
+            observations=text[position:],
+            message_ids=["m1"] * 2_000,
+            hints={"currentTask": text},
+            activated_at=moment() if position else None,
+        )
+    data = {"observations": [text] * 3, "action": text, "before": text, "after": text}
+    for operation in ("edit", "reflection"):
+        ObservationEvent.objects.create(
+            record=record, operation=operation, data=data, error=text, user_name=text[:1_000]
+        )
     check(admin, page_of(thread.id))
-    for page in ("", f"{record.pk}/change/", f"{record.pk}/text/"):
+    for view in ("log", "batches", "generations", "events"):
+        check(admin, f"/admin/mastra_memory/observationalrecord/{record.pk}/change/?view={view}")
+    for page in ("", f"{record.pk}/change/?page=1", f"{record.pk}/text/"):
         check(admin, f"/admin/mastra_memory/observationalrecord/{page}")
     check(admin, f"{LIST}{thread.id}/text/observations/{record.pk}/")
 

@@ -86,10 +86,16 @@ def _observe() -> ObservationalRecord:
     memory.observe(thread_id=TENT)
     memory.create_thread("dba-team", thread_id=OBSERVED, title="Upgrading PostgreSQL")
     found = Message.objects.filter(thread_id="sample-postgres-upgrade")
-    told = list(found.order_by("created_at", "sequence").values("role", "content", "created_at"))
-    for place, fields in enumerate(told):
-        fields["createdAt"] = fields.pop("created_at").isoformat()
-        message = {"id": f"pg-{place}", "threadId": OBSERVED, "resourceId": "dba-team", **fields}
+    told = list(found.order_by("created_at", "sequence"))
+    for place, row in enumerate(told):
+        message = {
+            "id": f"pg-{place}",
+            "threadId": OBSERVED,
+            "resourceId": "dba-team",
+            "role": row.role,
+            "content": row.content,
+            "createdAt": row.created_at.isoformat(),
+        }
         memory.save_messages([message])
         if place % 3 == 2 and place < len(told) - 2:
             memory.observe(thread_id=OBSERVED)

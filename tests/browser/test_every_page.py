@@ -5,7 +5,13 @@ import pytest
 from tests.admin.every_page import PAGES, addresses_of, make_everything, own_export
 from tests.browser.conftest import Person, SignIn
 
-FORMS_ONLY = {"thread_do", "thread_memory", "thread_export_one", "thread_views"}
+FORMS_ONLY = {
+    "thread_do",
+    "thread_memory",
+    "thread_export_one",
+    "thread_views",
+    "observationalrecord_do",
+}
 FILES = {"thread_export", "thread_file", "thread_text", "thread_presence"}
 """Addresses that are not pages."""
 
