@@ -98,6 +98,8 @@ def run_due_cycle(record_id: str) -> float | None:
         raise
     if result.is_busy or result.waits_for_reflection:
         return None  # The work stays due, in case that the other worker was killed.
+    if result.messages_observed and status.read_status(job.key, job.options).should_observe:
+        return 0.0  # In resource scope, a cycle observes only the largest threads.
     return None if claims.finish_work(job.key, due_at) else 0.0
 
 

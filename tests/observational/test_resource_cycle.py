@@ -123,3 +123,15 @@ def test_two_workers__only_one_calls_the_model(memory: Memory) -> None:
         concurrently(lambda _: cycle.run_due_cycle(due[0]), range(4))
     assert len(model.requests) == 1
     assert set(states(thread, "resource").values()) == {"observed"}
+
+
+@pytest.mark.django_db
+def test_threads_that_are_left__are_observed_without_another_save(memory: Memory) -> None:
+    with observer():
+        for thread in (make_thread(), make_thread(), make_thread()):
+            say(memory, thread, 1_500)
+        work_off()
+    status = memory.get_observational_status(resource_id="alice")
+    assert status.pending_messages == 0 and not status.should_observe
+    assert ObservationalRecord.objects.live().get().due_at is None
+    check_invariants()
