@@ -97,14 +97,17 @@ def _report(scenario: Scenario, pairs: Pairs) -> int:
     say(f"\n## {scenario.title} (`{scenario.name}`, {len(pairs)} steps)\n")
     if os.environ.get("PEER_STEPS") == "1":
         say(report.make_step_table(pairs) + "\n")
-    table, unexplained = report.make_difference_table(pairs)
+    table, unexplained = report.make_difference_table(scenario.name, pairs)
     say(table)
     shared, different = report.compare_shared_chunks(pairs)
     say(f"\nChunks made of the same messages by both: {shared}, different: {len(different)}")
     core = ("seen_messages", "seen_log", "log", "log_tokens", "pending_tokens", "generation")
     equal = report.count_equal_steps(pairs, core)
-    say(f"Steps before the log or the messages that the actor sees differ: {equal}")
-    return unexplained + len(different)
+    say(
+        f"Steps before the log or the messages of the actor differ: {equal}, expected at least"
+        f" {scenario.equal_steps}"
+    )
+    return unexplained + len(different) + (equal < scenario.equal_steps)
 
 
 def _to_json(results: Results) -> dict[str, Any]:

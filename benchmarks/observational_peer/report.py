@@ -8,42 +8,54 @@ from benchmarks.observational_peer.steps import FIELDS, Step
 Pairs = Sequence[tuple[Step, Step]]
 
 _CHUNKS = (
-    "Mastra takes the size of the last chunk for the position it has reached, so the next chunks "
-    "are half as large; a reflection drops its chunks"
+    "after two chunks Mastra's trigger stays on and its chunks are half as large; a reflection "
+    "drops its chunks, and their messages are observed again"
 )
-_CURSOR = "after a reflection Mastra may return to an older cursor and observe messages again"
-_HINTS = (
-    "Mastra asks for no hints when it buffers, and removes earlier ones at activation; ours asks "
-    "for them and keeps them"
+_HINTS = "Mastra asks for no hints when it buffers; here a chunk may bring them"
+_CURSOR = (
+    "when Mastra reflects in the turn in which it observes, the new generation has the cursor from "
+    "before, and the same messages are observed again"
 )
-_FOLLOWS = f"follows from the chunks and the cursor: {_CURSOR}"
-EXPLANATIONS = {
-    "seen_messages": _FOLLOWS,
-    "seen_log": _FOLLOWS,
-    "seen_hints": _HINTS,
-    "seen_other_threads": "Mastra shows other threads by the cursor of the record; ours by theirs",
-    "calls": f"{_CHUNKS}; {_CURSOR}",
-    "generation": _FOLLOWS,
-    "origin": _FOLLOWS,
-    "log": _FOLLOWS,
-    "log_tokens": _FOLLOWS,
-    "cursor": f"a chunk's newest message + 1 ms in Mastra, that message here; {_CURSOR}",
-    "pending_tokens": f"{_FOLLOWS}. In resource scope Mastra counts other threads twice",
-    "unbuffered_tokens": _CHUNKS,
-    "stored_pending_tokens": "Mastra stores the count of an earlier moment of the turn",
-    "chunk_messages": _CHUNKS,
-    "chunk_tokens": _CHUNKS,
-    "chunk_cursors": _CHUNKS,
-    "chunk_texts": _CHUNKS,
-    "reflection_in_advance": f"{_FOLLOWS}. Ours refuses a reflection that is not shorter",
-    "buffered_at_tokens": "the size of the last chunk in Mastra, the position reached here",
-    "buffered_at_time": _CHUNKS,
-    "observed_ids": "ours has a row for each message instead of a list that grows",
-    "total_tokens_observed": "Mastra adds the size of the log; ours the messages observed",
-    "stored_hints": _HINTS,
-    "thread_cursor": "ours also moves it at activation",
+_THREADS = (
+    "Mastra gives the messages of all threads to the calling thread: in the list of messages, in "
+    "the section of the log and in the hints"
+)
+_COUNTED_TWICE = "Mastra counts the messages of other threads twice"
+_ALWAYS = {
+    "stored_pending_tokens": "Mastra stores it at another moment of the turn",
+    "observed_ids": "here each message has a row, instead of a list that grows",
+    "total_tokens_observed": "Mastra adds the size of the whole log; here, of the messages",
 }
-"""Why a value may differ. A difference in any other value has no explanation."""
+EXPLANATIONS: dict[str, dict[str, str]] = {
+    "buffering": _ALWAYS
+    | dict.fromkeys(
+        "seen_messages seen_log calls generation log log_tokens pending_tokens unbuffered_tokens "
+        "chunk_messages chunk_tokens chunk_cursors chunk_texts reflection_in_advance "
+        "buffered_at_time".split(),
+        _CHUNKS,
+    )
+    | dict.fromkeys(("seen_hints", "stored_hints"), _HINTS)
+    | {
+        "cursor": "the newest message of a chunk + 1 ms at Mastra's, that message here",
+        "thread_cursor": "here activation sets it too",
+        "buffered_at_tokens": "the size of the last chunk at Mastra's, the position here",
+    },
+    "at-once": _ALWAYS
+    | dict.fromkeys(
+        "seen_messages seen_log seen_hints calls generation log log_tokens cursor pending_tokens "
+        "unbuffered_tokens stored_hints thread_cursor".split(),
+        _CURSOR,
+    ),
+    "retrieval": _ALWAYS,
+    "resource": _ALWAYS
+    | dict.fromkeys(
+        "seen_messages seen_log seen_hints seen_other_threads calls generation origin log "
+        "log_tokens cursor stored_hints thread_cursor".split(),
+        _THREADS,
+    )
+    | dict.fromkeys(("pending_tokens", "unbuffered_tokens"), _COUNTED_TWICE),
+}
+"""Why a value may differ, by scenario. A difference in any other value has no explanation."""
 
 
 def make_step_table(pairs: Pairs) -> str:
@@ -77,25 +89,32 @@ def _calls(step: Step) -> str:
     return " ".join(f"{kind[:3]}({len(lines)})" for kind, lines in step.calls) or "-"
 
 
-def make_difference_table(pairs: Pairs) -> tuple[str, int]:
-    """Return a line for each compared value, and how many differences have no explanation."""
+def make_difference_table(name: str, pairs: Pairs) -> tuple[str, int]:
+    """Return a line for each compared value, and how many differences have no explanation.
+
+    Args:
+        name: The name of the scenario.
+        pairs: Its steps.
+    """
     lines = [
         "| value | equal | first difference | ours | Mastra | why |",
         "|---|---|---|---|---|---|",
     ]
+    explanations = EXPLANATIONS[name]
     missing = 0
-    for name in FIELDS:
-        values = [(getattr(ours, name), getattr(mastra, name)) for ours, mastra in pairs]
+    for field in FIELDS:
+        values = [(getattr(ours, field), getattr(mastra, field)) for ours, mastra in pairs]
         different = [number for number, (ours, mastra) in enumerate(values, 1) if ours != mastra]
         equal = f"{len(pairs) - len(different)} of {len(pairs)}"
         if not different:
-            lines.append(f"| {name} | {equal} | | | | |")
+            lines.append(f"| {field} | {equal} | | | | |")
             continue
-        reason = EXPLANATIONS.get(name, "")
+        reason = explanations.get(field, "")
         missing += not reason
         ours, mastra = (_shorten(value) for value in values[different[0] - 1])
         lines.append(
-            f"| {name} | {equal} | {different[0]} | {ours} | {mastra} | {reason or 'UNEXPLAINED'} |"
+            f"| {field} | {equal} | {different[0]} | {ours} | {mastra} |"
+            f" {reason or 'UNEXPLAINED'} |"
         )
     return "\n".join(lines), missing
 

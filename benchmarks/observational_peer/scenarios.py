@@ -51,6 +51,8 @@ class Scenario:
     samples: Sequence[str] = SAMPLE_NAMES
     threads: int = 1
     """The turns are dealt out to this many threads of one resource."""
+    equal_steps: int = 0
+    """How many steps at least pass before the log or the messages of the actor differ."""
     reflects_at_end: bool = False
     """Whether `reflect` is called after the last turn."""
 
@@ -106,6 +108,7 @@ SCENARIOS = (
         "buffering",
         "One thread, observed and reflected in advance (the default)",
         {"observation": {"messageTokens": 1000}, "reflection": {"observationTokens": 800}},
+        equal_steps=22,
     ),
     Scenario(
         "at-once",
@@ -114,6 +117,7 @@ SCENARIOS = (
             "observation": {"messageTokens": 600, "bufferTokens": False},
             "reflection": {"observationTokens": 500},
         },
+        equal_steps=16,
         reflects_at_end=True,
     ),
     Scenario(
@@ -125,6 +129,7 @@ SCENARIOS = (
             "reflection": {"observationTokens": 1200},
         },
         samples=SAMPLE_NAMES[1:],
+        equal_steps=24,
     ),
     Scenario(
         "resource",
@@ -135,5 +140,6 @@ SCENARIOS = (
             "reflection": {"observationTokens": 900},
         },
         threads=3,
+        equal_steps=1,
     ),
 )

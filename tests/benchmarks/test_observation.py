@@ -11,7 +11,7 @@ from benchmarks.observation_plot import Budget, Point
 from benchmarks.observational_peer import fake_model, report
 from benchmarks.observational_peer.fake_model import FakeModel
 from benchmarks.observational_peer.scenarios import SCENARIOS
-from benchmarks.observational_peer.steps import Step, build_step
+from benchmarks.observational_peer.steps import FIELDS, Step, build_step
 
 TRANSCRIPT = "Mar 3 2025:\nUser (9:00 AM): We move to Lyon\nAssistant: Noted\nand done"
 OBSERVED = """<observations>
@@ -66,6 +66,12 @@ def test_fake_model__speaks_the_protocol_of_openai(streams: bool) -> None:
     assert server.take_calls("test") == []
 
 
+def test_scenarios__each_has_explanations_of_compared_values() -> None:
+    assert set(report.EXPLANATIONS) == {scenario.name for scenario in SCENARIOS}
+    for explanations in report.EXPLANATIONS.values():
+        assert set(explanations) <= set(FIELDS)
+
+
 def test_scenarios__turns_have_unique_ids_and_rising_times() -> None:
     for scenario in SCENARIOS:
         turns = scenario.make_turns()
@@ -91,9 +97,9 @@ def make_step(pending: int, log: str) -> Step:
 def test_difference_table__counts_what_has_no_explanation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(report, "EXPLANATIONS", {"pending_tokens": "A reason."})
+    monkeypatch.setattr(report, "EXPLANATIONS", {"name": {"pending_tokens": "A reason."}})
     pairs = [(make_step(1, "a"), make_step(1, "a")), (make_step(2, "b"), make_step(3, "c"))]
-    table, unexplained = report.make_difference_table(pairs)
+    table, unexplained = report.make_difference_table("name", pairs)
     assert "| pending_tokens | 1 of 2 | 2 | 2 | 3 | A reason. |" in table
     assert "| log | 1 of 2 | 2 | b | c | UNEXPLAINED |" in table
     assert unexplained == 1
