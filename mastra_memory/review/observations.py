@@ -86,7 +86,8 @@ def list_threads(record: ObservationalRecord, texts: Iterable[str] = ()) -> set[
 
 def _list_thread_tags(text: str) -> set[str]:
     openings = (_OPENING.match(line) for line in text.split("\n"))
-    return {log.read_thread_id(opening[1]) for opening in openings if opening}
+    thread_ids = (log.read_thread_id(opening[1]) for opening in openings if opening)
+    return {thread_id for thread_id in thread_ids if thread_id}
 
 
 def remove_threads(text: str, hidden: Collection[str]) -> str:

@@ -20,7 +20,7 @@ from mastra_memory.observational import claims, cycle
 from mastra_memory.types import StoredThread
 from tests.support.factories import a_message
 
-SMALL = {
+SMALL: dict[str, Any] = {
     "observation": {"messageTokens": 1_000, "bufferTokens": 250, "bufferActivation": 0.8},
     "reflection": {"observationTokens": 2_000},
 }

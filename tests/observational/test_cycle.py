@@ -333,6 +333,7 @@ def test_title_and_values__of_a_buffered_observation_are_stored(
             work_off()
     stored = Thread.objects.get(pk=thread.id)
     assert (stored.title, stored.title_source) == ("A trip to Rome", "observed")
+    assert stored.metadata is not None
     assert stored.metadata["mastra"]["om"]["extracted"] == {"mood": "cheerful"}
     assert live(thread).active_observations == ""
     event = ObservationEvent.objects.get(operation="title")

@@ -236,7 +236,8 @@ def test_random_sequences__keep_the_invariants(memory_settings: Callable[..., No
             try:
                 super().teardown()
             finally:
-                connection.savepoint_rollback(self.savepoint)
+                if self.savepoint is not None:
+                    connection.savepoint_rollback(self.savepoint)
 
     run_state_machine_as_test(
         InTransaction,

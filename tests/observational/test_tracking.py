@@ -1,6 +1,5 @@
 """Which messages are pending, and how many tokens they have."""
 
-import time
 from typing import Any
 
 import pytest
@@ -257,15 +256,6 @@ def test_bookkeeping__takes_two_statements_however_long_the_thread_is(
         tracking.track_saved(stored, scope="thread")
         assert tracking.count_pending(KEY).messages == 301
     assert len(sent) == 2
-
-    def measure() -> float:
-        start = time.perf_counter()
-        tracking.track_saved(stored, scope="thread")
-        tracking.count_pending(KEY)
-        return time.perf_counter() - start
-
-    # Other processes may take the processor, so one undisturbed run is enough.
-    assert any(measure() < 0.005 for _ in range(500))
 
 
 def test_count_pending__reads_only_rows_of_pending_messages(long_thread: StoredThread) -> None:
