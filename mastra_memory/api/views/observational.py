@@ -157,7 +157,8 @@ class ObservationalMemoryViewSet(MemoryViewSet):
     def _validate_write(self, serializer_class: Any) -> tuple[Memory, dict[str, Any]]:
         """Return the memory of the agent in the query, and the validated body."""
         query = self.validate_query(query_strings.AgentQuery)
-        return _get_memory(query["agentId"]), self.validate_body(serializer_class)
+        body = self.validate_body(serializer_class)
+        return _get_memory(query["agentId"]), body
 
     def _get_owner(self, memory: Memory, values: dict[str, Any], *, purpose: str) -> dict[str, Any]:
         """Return the thread and the resource that the record belongs to.
