@@ -79,13 +79,15 @@ def draw(
     """
     max_x = max(x for line in series for x, _ in line.points)
     scale = _Scale(max_x, limit[1] * 1.15)
+    legend = [(line.name, line.style) for line in series]
+    legend += [(item.name, item.style) for item in marks]
     elements = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(title)}">',
         f"<style>\n{_STYLE}\n</style>",
         f'<rect class="page" width="{WIDTH}" height="{HEIGHT}"/>',
         f'<text class="title" x="{LEFT}" y="26">{escape(title)}</text>',
-        *_draw_legend([(item.name, item.style) for item in (*series, *marks)]),
+        *_draw_legend(legend),
         *_draw_axes(scale, x_label, y_label),
         *_draw_limit(scale, *limit),
         *(_draw_line(scale, line) for line in series),
