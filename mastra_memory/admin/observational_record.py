@@ -45,6 +45,8 @@ VIEWS = {
     "events": _("Timeline"),
 }
 """The parts of the page, each at its own address: `?view=`."""
+CHART_VIEWS = ("log", "events")
+"""The parts with the chart above them."""
 Loader = Callable[[HttpRequest, ObservationalRecord, RenderBudget], Any]
 _LOADERS: dict[str, Loader] = {
     "batches": observation_batches.load_batches,
@@ -153,7 +155,9 @@ class ObservationalRecordAdmin(PlainTextAdmin):
         return {
             **self._build_page(request, record),
             "state": state,
-            "chart": observation_chart.load_chart(record, threshold),
+            "chart": observation_chart.load_chart(record, threshold)
+            if view in CHART_VIEWS
+            else None,
             "newest_number": newest_number,
             "live_href": "" if record.is_live else record_url(live_id, view=view),
             "view": view,

@@ -451,6 +451,15 @@ def test_requests__need_an_agent_that_observes(editor: Client, settings: Setting
     assert "Observe now" not in text_of(editor.get(record_page(record)))
 
 
+def test_page__speaks_french(editor: Client, settings: Settings) -> None:
+    settings.LANGUAGE_CODE = "fr"
+    settings.MASTRA_MEMORY = ON
+    _thread, record = observed_thread()
+    page = text_of(editor.get(record_page(record)))
+    for words in ("Observer maintenant", "priorité haute", "d’après 2 messages", "Épingler"):
+        assert words in page, words
+
+
 # Cost
 
 
