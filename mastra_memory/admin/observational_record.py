@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -182,7 +182,10 @@ class ObservationalRecordAdmin(PlainTextAdmin):
             "record": record,
             "label": escape_bidi_overrides(mask_beginning(label, mask, 200)) or record.pk,
             "thread_href": conversation_url(record.thread_id) if record.thread_id else "",
-            "text_href": reverse("admin:mastra_memory_observationalrecord_text", args=[record.pk]),
+            "record_path": quote(record.pk),
+            "text_href": reverse(
+                "admin:mastra_memory_observationalrecord_text", args=[quote(record.pk)]
+            ),
             "can_edit": can_edit,
             "can_correct": can_edit and record.is_live,
         }

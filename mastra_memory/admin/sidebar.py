@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from mastra_memory.admin import access, history_diff, observation_log, working_memory_panel
 from mastra_memory.admin.changelist import TITLE_CHARACTERS, truncate_title
 from mastra_memory.admin.charts import Tree, draw_tree
-from mastra_memory.admin.conversation import conversation_url, text_url
+from mastra_memory.admin.conversation import conversation_url, record_url, text_url
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.thread_filters import list_reviewers
@@ -130,6 +130,7 @@ def _observation_panels(
     return [
         {
             **_observation_panel(request, record, budget),
+            "href": record_url(record.pk),
             "text_href": text_url(thread.pk, "observations", record.pk),
         }
         for record in newest

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from celery import current_app
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
@@ -41,12 +42,12 @@ VIEW = ("view_thread", "view_observationalrecord")
 
 
 def record_page(record: ObservationalRecord, **query: Any) -> str:
-    address = reverse("admin:mastra_memory_observationalrecord_change", args=[record.pk])
+    address = reverse("admin:mastra_memory_observationalrecord_change", args=[quote(record.pk)])
     return f"{address}?{'&'.join(f'{name}={value}' for name, value in query.items())}"
 
 
 def do(client: Client, record: ObservationalRecord, verb: str, **fields: Any) -> Any:
-    address = reverse("admin:mastra_memory_observationalrecord_do", args=[record.pk, verb])
+    address = reverse("admin:mastra_memory_observationalrecord_do", args=[quote(record.pk), verb])
     return client.post(address, {"seen": record.generation_count, **fields}, follow=True)
 
 
@@ -311,6 +312,18 @@ def test_edit__opens_a_generation_with_the_person_and_a_line_in_the_history(edit
     assert change.after == {"action": "edit", "text": text}
     timeline = text_of(editor.get(record_page(new, view="events")))
     assert "Likes green tea → Likes black tea" in timeline
+
+
+def test_edit__in_the_log_of_a_resource_with_a_difficult_id(editor: Client) -> None:
+    make_thread("alice", "a/b_2F")
+    section = log.wrap_in_thread("a/b_2F", "* 🔴 (10:00) Likes green tea")
+    record = make_record(id="r/1_2F ?", resource_id="alice", active_observations=section)
+    page = editor.get(record_page(record)).content.decode()
+    action = page.split('<form class="mm-do-body"')[1].split('action="')[1].split('"')[0]
+    fields = {"seen": 0, "line": 1, "text": "Likes black tea"}
+    assert "The observation was changed." in text_of(editor.post(action, fields, follow=True))
+    assert live().active_observations == section.replace("green", "black")
+    assert ThreadChange.objects.get().thread_id == "a/b_2F"
 
 
 def test_pin__and_unpin(editor: Client) -> None:
