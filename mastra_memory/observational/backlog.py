@@ -35,7 +35,7 @@ def track_saved(
     tracking.track_saved(messages, scope=options.scope)
     due: list[str] = []
     for key in _list_keys(messages, options.scope):
-        record = generations.find_live(key)
+        record = _find_state(key)
         is_new = record is None
         if record is None:
             record = generations.get_or_create_head(key, agent_id=agent_id)
@@ -57,6 +57,15 @@ def _list_keys(messages: Sequence[StoredMessage], scope: str) -> list[RecordKey]
         else RecordKey.about_thread(thread_id, resource_id)
         for thread_id, resource_id in sorted(keys, key=lambda key: (key[0] or "", key[1]))
     ]
+
+
+def _find_state(key: RecordKey) -> ObservationalRecord | None:
+    """Return the live record without its chunks and its log, which may be long."""
+    records = generations.list_records(
+        key.scope, thread_id=key.thread_id, resource_id=key.resource_id
+    )
+    live = records.filter(superseded_by=None).prefetch_related(None)
+    return live.defer("active_observations", "observed_message_ids", "metadata").first()
 
 
 def _needs_work(

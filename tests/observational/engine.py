@@ -57,8 +57,11 @@ class FakeObserver:
     def _answer(self, request: llm.TextRequest) -> str:
         number = len(self.requests)
         if request.purpose == llm.Purpose.REFLECTION:
-            return f"<observations>\nDate: Jan 1, 2024\n* 🔴 Reflection {number}\n</observations>"
-        text = words(self.observation_tokens)
+            # About a tenth of the log. A much shorter answer would be taken for a refusal.
+            rest = " ".join(f"{number}y{index}" for index in range(len(request.prompt) // 70 - 60))
+            notes = f"Date: Jan 1, 2024\n* 🔴 Reflection {number} {rest}".rstrip()
+            return f"<observations>\n{notes}\n</observations>"
+        text = " ".join(f"{number}x{index}" for index in range(self.observation_tokens))
         threads = re.findall(r'^<thread id="([^"]+)">$', request.prompt, re.MULTILINE)
         notes = f"Date: Jan 1, 2024\n* 🔴 (00:00) Observation {number} {text}"
         if threads:
