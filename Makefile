@@ -33,7 +33,8 @@ else
 	$(PYTHON) -m pytest -n $(WORKERS) --ds=tests.support.minimal_settings -m "not slow and not browser" $(BARE_TESTS)
 endif
 
-# What must hold under attack, long and one after the other: budgets are measured, not generous.
+# The tests of attacks, in one process and with more cases. They enforce the measured limits of time
+# and memory; `make test` allows more.
 faults: $(INSTALLED) ## Attack the service for about an hour, with measured budgets
 	MEASURED_BUDGETS=1 CONTRACT_EXAMPLES=$(CONTRACT_EXAMPLES) $(PYTHON) -m pytest -v -s tests/hostile
 

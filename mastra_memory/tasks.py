@@ -39,8 +39,9 @@ EMBED_TASK_SECONDS = 20.0
 WRITE_WORDS_BATCH_SIZE = 5_000
 """How many messages one task indexes before it enqueues another for the rest."""
 CLONE_MAX_AGE = timedelta(days=1)
-"""How old a clone may be whose messages `catch_up` checks. It runs every minute, so that looking at
-all clones would cost too much, and copies lose their vectors only while they are made."""
+"""`catch_up` looks for cloned messages without vectors only in clones that are newer than this. A
+copy can lose its vectors only while the clone is made, and the task runs every minute: looking at
+all clones would cost too much."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -146,8 +147,8 @@ def _enqueue_other_work() -> None:
 def catch_up() -> None:
     """Enqueue all work that is due according to the rows, and delete expired exports.
 
-    Copied messages that have neither vectors nor a request are searched in the clones of the last
-    `CLONE_MAX_AGE`. `mastra_catch_up` searches all clones.
+    Also request vectors for cloned messages that have neither vectors nor a request, in clones that
+    are newer than `CLONE_MAX_AGE`. `mastra_catch_up` does this for all clones.
     """
     queue.fail_expired()
     for model in conf.get_embedding_models():

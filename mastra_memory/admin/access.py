@@ -32,7 +32,7 @@ def visible_threads(request: HttpRequest) -> QuerySet[Thread]:
     return import_string(hook)(request, threads) if hook else threads
 
 
-def narrows_threads() -> bool:
+def has_thread_limit() -> bool:
     """Return True if the setting `ADMIN_THREADS` may hide threads from some users."""
     return bool(conf.app_settings().ADMIN_THREADS)
 
@@ -44,7 +44,7 @@ def all_threads() -> QuerySet[Thread]:
 
 def filter_by_visible_threads(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return the rows of visible threads, and those of the resources of visible threads."""
-    if not narrows_threads():
+    if not has_thread_limit():
         return rows if has_permission(request.user, "view_thread") else rows.none()
     threads = visible_threads(request).order_by()
     of_resource = Q(thread__isnull=True, resource_id__in=threads.values("resource_id"))

@@ -94,7 +94,7 @@ def _filter_visible(
     request: HttpRequest, record: ObservationalRecord, rows: QuerySet[ObservationChunk]
 ) -> QuerySet[ObservationChunk]:
     """Leave out batches of threads that the user may not see."""
-    if record.thread_id is not None or not access.narrows_threads():
+    if record.thread_id is not None or not access.has_thread_limit():
         return rows
     visible = access.visible_threads(request).order_by().values("pk")
     return rows.filter(Q(thread_id__isnull=True) | Q(thread_id__in=visible))

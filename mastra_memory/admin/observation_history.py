@@ -54,7 +54,7 @@ def load_events(
 ) -> EventPage:
     """Return the page of events that `?page=` selects."""
     rows = observations.list_events(record)
-    if record.thread_id is None and access.narrows_threads():
+    if record.thread_id is None and access.has_thread_limit():
         visible = access.visible_threads(request).order_by().values("pk")
         rows = rows.filter(Q(thread_id__isnull=True) | Q(thread_id__in=visible))
     number = read_integer(request.GET.get("page"), maximum=MAX_PAGE_NUMBER) or 1
@@ -62,7 +62,7 @@ def load_events(
     found = list(rows[start : start + PAGE_SIZE + 1])
     mask = access.get_mask(request.user)
     # An edit does not tell which thread of a resource it is about.
-    shows_edits = record.thread_id is not None or not access.narrows_threads()
+    shows_edits = record.thread_id is not None or not access.has_thread_limit()
     return EventPage(
         entries=[_build_entry(event, mask, budget, shows_edits) for event in found[:PAGE_SIZE]],
         totals=observations.sum_events(record),

@@ -20,7 +20,7 @@ from mastra_memory.review.observations import LogLine
 
 PAGE_LINES = 150
 MAX_LINE_CHARACTERS = 2_000
-"""The beginning shown of a line. Longer observations cannot be edited here."""
+"""Longer lines are cut, and cannot be edited here."""
 MAX_PAGE_NUMBER = 100_000
 PRIORITY_LABELS = {
     "high": _("high priority"),
@@ -37,6 +37,7 @@ class Source:
     count: int
     """Number of messages."""
     is_exact: bool
+    """False if the observation was changed, and its messages were found by its words."""
     batch_href: str
     """Address of the batch with all its messages."""
     conversation_href: str
@@ -93,11 +94,12 @@ class LogPage:
 def find_hidden_threads(
     request: HttpRequest, record: ObservationalRecord, texts: Iterable[str] = ()
 ) -> frozenset[str]:
-    """Return the threads in a record, and in other logs of it, that the user may not see.
+    """Return the threads of a record that the user may not see.
 
-    The user may see the record of a resource because of one of its threads.
+    `texts` are other logs that are shown, such as those of earlier generations. The user may see
+    the record of a resource because of one of its threads.
     """
-    if record.thread_id is not None or not access.narrows_threads():
+    if record.thread_id is not None or not access.has_thread_limit():
         return frozenset()
     ids = observations.list_threads(record, texts)
     visible = access.visible_threads(request).filter(pk__in=ids)

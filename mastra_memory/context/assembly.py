@@ -16,11 +16,11 @@ from mastra_memory.options import MemoryOptions, SemanticRecallOptions
 from mastra_memory.types import StoredMessage
 
 LOG_MATCHES = 200
-"""How many matches of semantic recall rank the observations of a log that does not fit."""
+"""How many matches of semantic recall help to choose observations if the log does not fit."""
 
-OTHERS_SHARE = 0.25
-"""The messages of other conversations that are not observed yet are left out of a limited context
-if they exceed this share of its tokens."""
+MAX_UNOBSERVED_SHARE = 0.25
+"""The share of a limited context that unobserved messages of other conversations may take. If they
+need more, they are left out."""
 
 
 def build_context(
@@ -175,7 +175,10 @@ def _make_log_renderer(
             thread_history.list_unobserved_elsewhere(thread, observational), timezone=timezone
         )
         limit = options.max_context_tokens
-        if limit is not None and tokens.get_token_counter().text(others) > limit * OTHERS_SHARE:
+        if (
+            limit is not None
+            and tokens.get_token_counter().text(others) > limit * MAX_UNOBSERVED_SHARE
+        ):
             others = ""
 
     def render(log: str) -> str:
@@ -191,7 +194,7 @@ def _make_log_renderer(
 
 
 def _list_continuation_messages(thread: ThreadState, log: str) -> list[StoredMessage]:
-    """Return the message that stands for the messages that observations replaced, if there are."""
+    """Return the message that takes the place of the observed messages, if the log has text."""
     if not log.strip():
         return []
     return [rendering.build_continuation_message(thread.thread_id, thread.resource_id)]

@@ -1,9 +1,9 @@
 """Choose observations of a log that does not fit into a context.
 
 An observation is chosen by its relation to the query: the words that they share (BM25), and the
-score that semantic recall gave to the message of the same minute, which it was probably made of.
-Neighbours get a share, because an answer often follows a question that has the words. Without a
-query, the important and the newest observations are chosen.
+score of semantic recall for the message of the same minute. The observation was probably made from
+this message. Neighbours get a share of the score, because an answer often follows a question that
+has the words. Without a query, the important and the newest observations are chosen.
 
 The weights were chosen on LoCoMo, a data set of long conversations (`make bench-context`).
 """
@@ -27,13 +27,13 @@ WORDS_WEIGHT = 0.5
 NEIGHBOUR_WEIGHT = 0.3
 """The share of an observation's score that is added to the scores of its two neighbours."""
 REPEATED_SHARE = 0.8
-"""The share of words in a message of the context from which an observation is left out."""
+"""An observation is left out if a message of the context has at least this share of its words."""
 ROLE_WORDS = frozenset({"user", "assistant"})
 """Words that observations have instead of the name of a speaker."""
 MAX_COMPARED_CHARS = 10_000
 """How much of a message is compared with the observations."""
 TOKENS_PER_HEADING = 16
-"""Tokens of a date, with its relative date and the gap before it."""
+"""Tokens of a date heading, with the relative date and the note about the days without messages."""
 PRIORITY_SCORES = {"high": 0.02, "done": 0.02, "medium": 0.01}
 """These decide between equal matches."""
 # The usual constants of BM25. Observations are short, so the length matters little.
@@ -51,7 +51,7 @@ class LogQuery:
     scored: Sequence[ScoredMessage] = ()
     """The matches of semantic recall with their scores."""
     included: Sequence[StoredMessage] = ()
-    """Messages that are in the context. What was made of them is left out."""
+    """Messages that are in the context. Their observations are left out."""
     timezone: tzinfo
     """The time zone of the log."""
     words: frozenset[str] = field(init=False)

@@ -157,7 +157,9 @@ class ObservationalMemoryMethods(MemoryBase):
         )
         for record in found.generations:
             self._check_owner(record, resource_id)
-        if found.total and not found.generations:
+        if (
+            found.total and not found.generations
+        ):  # an empty page: check the owner of the current one
             self.get_observational_record(thread_id=thread_id, resource_id=resource_id)
         return found
 

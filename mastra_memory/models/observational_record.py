@@ -43,7 +43,7 @@ class ObservationalRecordQuerySet(models.QuerySet["ObservationalRecord"]):
 
 
 def _lease_is_complete(prefix: str, operations: list[str]) -> models.CheckConstraint:
-    """Return a constraint that a lease has a token, a known operation and an end, or nothing."""
+    """Return a constraint that a lease has a token, an operation and an end, or none of them."""
     names = (f"{prefix}_token", f"{prefix}_operation", f"{prefix}_expires_at")
     token, operation, end = names
     held = {f"{token}__isnull": False, f"{operation}__in": operations, f"{end}__isnull": False}
@@ -117,15 +117,20 @@ class ObservationalRecord(models.Model):
     imported_sequence = models.BigIntegerField(default=0, db_default=0, editable=False)
     """The newest `Message.sequence` when the record was imported or cloned.
 
-    Earlier messages up to the cursor are observed although they have no `MessageObservation`.
+    Messages without a `MessageObservation` are observed if neither their sequence is larger than
+    this nor their time later than the cursor.
     """
     observed_timezone = models.TextField(blank=True, default="")
     last_buffered_at_tokens = models.BigIntegerField(default=0)
+    """The pending tokens when the newest chunk was buffered; 0 after an activation."""
     last_buffered_at_time = InstantField(null=True, blank=True)
+    """The time of the newest message in a chunk."""
     buffered_reflection = models.TextField(blank=True, default="")
     buffered_reflection_tokens = models.IntegerField(null=True, blank=True)
     buffered_reflection_input_tokens = models.IntegerField(null=True, blank=True)
+    """The tokens of the observations that the buffered reflection replaces."""
     reflected_observation_line_count = models.IntegerField(null=True, blank=True)
+    """How many lines of the log the buffered reflection replaces."""
     config = models.JSONField(default=dict, blank=True)
     metadata = models.JSONField(null=True, blank=True)
     pinned = models.JSONField(_("pinned observations"), default=list, blank=True, db_default=[])
@@ -224,22 +229,22 @@ class ObservationalRecord(models.Model):
     @property
     def is_observing(self) -> bool:
         """Return True while a worker writes observations."""
-        return self._runs(self.Operation.OBSERVING)
+        return self._has_lease(self.Operation.OBSERVING)
 
     @property
     def is_reflecting(self) -> bool:
         """Return True while a worker writes a reflection."""
-        return self._reflects(self.Operation.REFLECTING)
+        return self._has_reflection_lease(self.Operation.REFLECTING)
 
     @property
     def is_buffering_observation(self) -> bool:
         """Return True while a worker prepares a chunk."""
-        return self._runs(self.Operation.BUFFERING)
+        return self._has_lease(self.Operation.BUFFERING)
 
     @property
     def is_buffering_reflection(self) -> bool:
         """Return True while a worker prepares a reflection."""
-        return self._reflects(self.Operation.BUFFERING)
+        return self._has_reflection_lease(self.Operation.BUFFERING)
 
     @property
     def buffered_chunks(self) -> list["ObservationChunk"]:
@@ -247,10 +252,10 @@ class ObservationalRecord(models.Model):
         buffered = [chunk for chunk in self.chunks.all() if chunk.activated_at is None]
         return sorted(buffered, key=lambda chunk: chunk.position)
 
-    def _runs(self, operation: str) -> bool:
+    def _has_lease(self, operation: str) -> bool:
         return self.lease_operation == operation and _is_in_future(self.lease_expires_at)
 
-    def _reflects(self, operation: str) -> bool:
+    def _has_reflection_lease(self, operation: str) -> bool:
         return self.reflection_operation == operation and _is_in_future(self.reflection_expires_at)
 
 

@@ -35,7 +35,7 @@ class ManagedMemory:
     def extractor(self) -> Extractor:
         """The extractor that asks for the whole new working memory."""
         schema = self.options.schema
-        template = working_memory.build_template(self.options).empty
+        template = working_memory.build_template(self.options).empty_content
         parts = [
             _INSTRUCTIONS if schema is None else _SCHEMA_INSTRUCTIONS,
             prompt_escaping.wrap_in_tag("working_memory_template", template),

@@ -43,7 +43,7 @@ class _ObservationalReader:
 
     def __init__(self, reader: OptionsReader) -> None:
         self.reader = reader
-        self.code = CodeReader(reader)
+        self.code = CodeReader(reader)  # hooks and extractors
         self.buffer_tokens = self.read_buffer_tokens()
         self.scope: Literal["thread", "resource"] = reader.read_choice(
             f"{_OM}.scope", ("thread", "resource")
@@ -104,7 +104,7 @@ class _ObservationalReader:
                 break
             limits.append((int(number), "" if model == "default" else model))
         if not limits:
-            self.add_error(path, "must be a model, or an object of models by input tokens (upTo)")
+            self.add_error(path, "must be a model, or an object like {upTo: {10000: model}}")
             return ""
         return ModelTiers(limits=tuple(sorted(limits)))
 
@@ -238,7 +238,8 @@ class _ObservationalReader:
         )
 
     def read_idle_time(self) -> float | Literal["auto"] | None:
-        # Mastra reads the option here only; a nested one would be ignored without notice.
+        # Mastra accepts the option only at the top level, and ignores it without notice in
+        # `observation` and `reflection`. Here it works in all three places.
         for path in ("activate_after_idle", *(f"{part}.activate_after_idle" for part in _PARTS)):
             value = self.get(path)
             if value == "auto":

@@ -1,7 +1,8 @@
 """List the messages of a thread, or recall the messages for an agent's next turn.
 
-Start reading the package here. Both functions read one page of the history, add matches or the
-messages that the caller named with their neighbours, omit hidden messages, and sort the result.
+Start reading the package here. Both functions read one page of the history and add messages with
+their neighbours: matches of a search, or messages that the caller names. Then they omit hidden
+messages and sort the result.
 """
 
 from collections.abc import Iterable, Sequence

@@ -190,7 +190,7 @@ def sample_terms(
 # in more than half of the messages. k1 and b are the usual values, also Lucene's and
 # Elasticsearch's; Lucene leaves out the constant factor k1 + 1, which changes no order.
 K1 = 1.2
-"""How quickly additional occurrences of a term in a message stop adding to its score."""
+"""How much further occurrences of a term in a message add to its score; 0 means nothing."""
 B = 0.75
 """How much the length of a message reduces its score, from 0 (not at all) to 1 (fully)."""
 

@@ -276,8 +276,8 @@ def transfer_thread(thread_id: str, resource_id: str) -> StoredThread:
     """Transfer the thread to another resource, and return it.
 
     Foreign keys with ON UPDATE CASCADE, and triggers, update everything that belongs to the thread.
-    The new owner's observations do not cover it yet, so the time up to which those of the old owner
-    did is removed. Nothing changes if the resource owns the thread already.
+    `lastObservedAt` is removed from the metadata, because the observations of the new owner do not
+    include this thread yet. Nothing changes if the resource owns the thread already.
 
     Raises:
         ThreadNotFound: The thread does not exist.

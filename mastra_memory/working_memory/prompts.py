@@ -49,7 +49,7 @@ def build_system_text(
             _TOOL_INSTRUCTIONS,
             how,
             "",
-            prompt_escaping.wrap_in_tag(TEMPLATE_TAG, build_template(options).empty),
+            prompt_escaping.wrap_in_tag(TEMPLATE_TAG, build_template(options).empty_content),
             "",
             prompt_escaping.wrap_in_tag(DATA_TAG, content or "null"),
         )

@@ -17,7 +17,7 @@ class Template:
     """`markdown` or `json`."""
     content: str
     """Markdown, or the JSON text of the schema."""
-    empty: str
+    empty_content: str
     """The initial text: the Markdown, or the JSON text of the schema's empty value."""
 
 

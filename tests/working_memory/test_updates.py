@@ -85,7 +85,7 @@ def test_update__the_empty_object_never_wipes_what_is_known() -> None:
     assert template is not None
     memory.update_working_memory("t", '{"name": "Ann"}')
     with pytest.raises(InvalidInput, match="empty template"):
-        memory.update_working_memory("t", template.empty)
+        memory.update_working_memory("t", template.empty_content)
     assert stored(memory) == {"name": "Ann"}
 
 

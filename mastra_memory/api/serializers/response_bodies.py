@@ -136,7 +136,7 @@ class WorkingMemoryTemplateSerializer(ResponseSerializer):
     """The template of an agent's working memory."""
 
     format = ChoiceField(["markdown", "json"])
-    content = TextField(source="empty")
+    content = TextField(source="empty_content")
 
 
 class WorkingMemorySerializer(ResponseSerializer):
