@@ -113,6 +113,8 @@ def use_observations(memory: Memory) -> None:
     assert_type(memory.finalize_observations(thread_id="t"), ObservationOutcome)
     assert_type(memory.clear_observations(thread_id="t"), bool)
     memory.request_observation(thread_id="t")
+    memory.start_observing(thread_id="t")
+    memory.start_reflecting(thread_id="t")
 
 
 def use_corrections(memory: Memory) -> None:
@@ -203,6 +205,8 @@ async def use_observations_async(memory: Memory) -> None:
     assert_type(await memory.afinalize_observations(thread_id="t"), ObservationOutcome)
     assert_type(await memory.aclear_observations(thread_id="t"), bool)
     await memory.arequest_observation(thread_id="t")
+    await memory.astart_observing(thread_id="t")
+    await memory.astart_reflecting(thread_id="t")
     assert_type(await memory.alist_observations(thread_id="t"), list[ObservationEntry])
     found = await memory.alist_messages_of_observation("0.1", thread_id="t")
     assert_type(found, list[StoredMessage])
