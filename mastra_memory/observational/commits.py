@@ -332,7 +332,8 @@ def _assign_messages(chunk: ObservationChunk, scope: str, source: SourceMessages
     lists = [source.ids, source.hashes, source.token_counts]
     may_take_over = chunk.activated_at is not None
     rows = sql.fetch_all(
-        queries.ASSIGN_MESSAGES, [chunk.id, source.thread_id, scope, *lists, may_take_over]
+        queries.ASSIGN_MESSAGES,
+        [chunk.id, source.thread_id, chunk.record.resource_id, scope, *lists, may_take_over],
     )
     if not rows:
         raise ClaimLost("All messages were deleted, moved, edited or observed meanwhile.")

@@ -191,19 +191,21 @@ IS_NOT_ACTIVATED = f"""NOT EXISTS (SELECT 1 FROM {_TRACKING} o
 # Commits
 
 # Gives messages to a chunk and returns those that it got. A message that was edited since the
-# Observer read it stays pending; one that was deleted or moved to another thread is not in the
-# chunk; one that was observed meanwhile stays with its chunk.
-# Parameters: chunk, thread, scope, ids, hashes of the contents, token counts, whether messages of
-# buffered chunks may be taken over.
+# Observer read it stays pending; one that was deleted or moved to another thread or resource is
+# not in the chunk; one that was observed meanwhile stays with its chunk.
+# Parameters: chunk, thread, resource, scope, ids, hashes of the contents, token counts, whether
+# messages of buffered chunks may be taken over.
 ASSIGN_MESSAGES = f"""WITH assigned AS (
     INSERT INTO {_TRACKING} AS o
         (message_id, scope, thread_id, resource_id, token_count, chunk_id)
     SELECT m.id, s.scope, m.thread_id, m.resource_id,
         CASE WHEN md5(m.content::text) = i.hash THEN i.tokens END,
         CASE WHEN md5(m.content::text) = i.hash THEN s.chunk_id END
-    FROM (SELECT %s::text AS chunk_id, %s::text AS thread_id, %s::text AS scope) s
+    FROM (SELECT %s::text AS chunk_id, %s::text AS thread_id, %s::text AS resource_id,
+        %s::text AS scope) s
     CROSS JOIN unnest(%s::text[], %s::text[], %s::int[]) AS i(id, hash, tokens)
     JOIN mastra_memory_message m ON m.id = i.id AND m.thread_id = s.thread_id
+        AND (s.scope = 'thread' OR m.resource_id = s.resource_id)
     ORDER BY m.id
     ON CONFLICT (message_id, scope) DO UPDATE SET chunk_id = excluded.chunk_id,
         token_count = excluded.token_count

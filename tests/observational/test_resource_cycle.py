@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from mastra_memory.exceptions import AccessDenied, FeatureDisabled, InvalidInput, ThreadNotFound
+from mastra_memory import llm
+from mastra_memory.exceptions import (
+    AccessDenied,
+    ClaimLost,
+    FeatureDisabled,
+    InvalidInput,
+    ThreadNotFound,
+)
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, MessageObservation, ObservationalRecord, ObservationChunk
 from mastra_memory.observational import claims, cycle
@@ -135,3 +142,23 @@ def test_threads_that_are_left__are_observed_without_another_save(memory: Memory
     assert status.pending_messages == 0 and not status.should_observe
     assert ObservationalRecord.objects.live().get().due_at is None
     check_invariants()
+
+
+@pytest.mark.django_db
+def test_transfer__while_the_model_is_asked_leaves_the_messages_to_the_new_owner(
+    memory: Memory,
+) -> None:
+    thread = make_thread()
+    say(memory, thread, 1_500)
+
+    def transfer(request: llm.TextRequest) -> llm.TextReply:
+        memory.transfer_thread(thread.id, "bob")
+        return llm.TextReply(text="<observations>\n* 🔴 (10:00) Noted\n</observations>")
+
+    with llm.override_model(transfer), pytest.raises(ClaimLost):
+        memory.observe(resource_id="alice")
+    assert set(states(thread, "resource").values()) == {"pending"}
+    assert memory.get_observations(resource_id="alice") == ""
+    with observer():
+        assert memory.observe(resource_id="bob").observed
+    assert set(states(thread, "resource").values()) == {"observed"}
