@@ -8,6 +8,8 @@ WORKERS ?= auto
 TESTS ?= tests
 # Cases for each operation of the API; 700 make over 20,000 of them.
 CONTRACT_EXAMPLES ?= 700
+# Random sequences of events for each configuration of observational memory.
+OBSERVATION_EXAMPLES ?= 50
 # COVERAGE=1 measures coverage with all tests and fails below the floor in pyproject.toml.
 ifdef COVERAGE
 COVERAGE_OPTIONS := --cov --cov-report=term
@@ -37,6 +39,8 @@ endif
 # and memory; `make test` allows more.
 faults: $(INSTALLED) ## Attack the service for about an hour, with measured budgets
 	MEASURED_BUDGETS=1 CONTRACT_EXAMPLES=$(CONTRACT_EXAMPLES) $(PYTHON) -m pytest -v -s tests/hostile
+	MEASURED_BUDGETS=1 OBSERVATION_EXAMPLES=$(OBSERVATION_EXAMPLES) OBSERVATION_STEPS=40 \
+		$(PYTHON) -m pytest -v tests/observational/test_faults.py tests/observational/test_state_machine.py
 
 lint: $(INSTALLED) ## Check style, templates, types, import rules and pending migrations
 	$(VENV)/bin/ruff check .
