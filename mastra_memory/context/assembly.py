@@ -158,7 +158,9 @@ def _find_record(options: MemoryOptions, thread: ThreadState) -> ObservationalRe
     if options.observational_memory is None:
         return None
     scope = options.observational_memory.scope
-    return generations.find_head(scope, thread_id=thread.thread_id, resource_id=thread.resource_id)
+    return generations.find_live_in_scope(
+        scope, thread_id=thread.thread_id, resource_id=thread.resource_id
+    )
 
 
 def _make_log_renderer(

@@ -19,7 +19,8 @@ HISTORY_SHARE = 1 / 8
 RECALL_SHARE = 0.3
 """The share of the recalled messages in the rest if the log does not fit."""
 MAX_RENDERED_RATIO = 1.5
-"""A log with this many times the tokens that are left is not rendered to see whether it fits."""
+"""If a log has more than this many times the tokens that are left, it cannot fit. It is then not
+rendered to count its tokens."""
 TOKENS_PER_QUOTE = 15
 """Tokens of the day, the time and the role of a message of another thread."""
 TOKENS_PER_INTRODUCTION = 80
@@ -51,7 +52,7 @@ def fit_parts(
         parts: Everything that the context would have without a limit.
         max_tokens: An estimate, as `Context.tokens` is.
         render: Returns the text of a log in the prompt.
-        query: Returns what to choose observations for, given the messages that are included.
+        query: Takes the included messages, and returns the query by which to choose observations.
     """
     budget = _Budget(max(max_tokens, 0), parts.thread_id)
     newest_first = list(recent.group_tool_pairs(reversed(parts.history)))

@@ -131,7 +131,7 @@ class BacklogRun:
                     report.stopped_by = str(error)
                     return
                 except ClaimLost:
-                    report.busy += 1  # It took over while the model was at work.
+                    report.busy += 1  # Another worker took over meanwhile.
                 except MastraMemoryError as error:
                     if len(report.failures) < MAX_FAILURES:
                         report.failures.append(f"{entry.key.subject_id}: {error}")
@@ -139,7 +139,7 @@ class BacklogRun:
 
     def _observe_entry(self, entry: BacklogEntry) -> None:
         job = Work.build(entry.key, self.memory.options, agent_id=self.memory.agent_id)
-        generations.get_or_create_head(entry.key, agent_id=self.memory.agent_id)
+        generations.get_or_create_live(entry.key, agent_id=self.memory.agent_id)
         result = CycleResult()
         try:
             cycle.run_cycle(job, everything=self.everything, result=result)

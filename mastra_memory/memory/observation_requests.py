@@ -28,7 +28,7 @@ class ObservationRequestMethods(ObservationalMemoryMethods):
             AccessDenied: The thread belongs to another resource.
         """
         key = self._get_record_key(thread_id, resource_id, writes=True)
-        record = generations.get_or_create_head(key, agent_id=self.agent_id)
+        record = generations.get_or_create_live(key, agent_id=self.agent_id)
         tasks.enqueue(tasks.observe_now, record.pk, user_name)
 
     @retry_conflicts
@@ -37,7 +37,7 @@ class ObservationRequestMethods(ObservationalMemoryMethods):
     ) -> None:
         """Let a worker do what `reflect` does. It raises what `start_observing` raises."""
         key = self._get_record_key(thread_id, resource_id, writes=True)
-        record = generations.get_or_create_head(key, agent_id=self.agent_id)
+        record = generations.get_or_create_live(key, agent_id=self.agent_id)
         tasks.enqueue(tasks.reflect_now, record.pk, user_name)
 
     astart_observing = make_async(start_observing)

@@ -42,7 +42,7 @@ class ObservationalMemoryMethods(MemoryBase):
             FeatureDisabled: Observational memory is off.
             AccessDenied: The thread belongs to another resource.
         """
-        record = generations.find_head(
+        record = generations.find_live_in_scope(
             self._get_observation_scope(), thread_id=thread_id, resource_id=resource_id
         )
         return self._check_owner(record, resource_id)

@@ -117,8 +117,8 @@ class ObservationalRecord(models.Model):
     imported_sequence = models.BigIntegerField(default=0, db_default=0, editable=False)
     """The newest `Message.sequence` when the record was imported or cloned.
 
-    Messages without a `MessageObservation` are observed if neither their sequence is larger than
-    this nor their time later than the cursor.
+    A message without a `MessageObservation` counts as observed if its sequence is at most this
+    number and its time is not after the cursor.
     """
     observed_timezone = models.TextField(blank=True, default="")
     last_buffered_at_tokens = models.BigIntegerField(default=0)

@@ -38,7 +38,7 @@ def track_saved(
         record = _find_state(key)
         is_new = record is None
         if record is None:
-            record = generations.get_or_create_head(key, agent_id=agent_id)
+            record = generations.get_or_create_live(key, agent_id=agent_id)
         # A new record may have older messages, which are not counted yet.
         if is_new or _needs_work(key, record, options):
             due.append(claims.request_work(key, agent_id) or record.pk)
@@ -77,7 +77,7 @@ def _needs_work(
 
 def request(key: RecordKey, *, agent_id: str | None) -> str:
     """Request a cycle of work on a thread or resource, and return the id of its record."""
-    record = generations.get_or_create_head(key, agent_id=agent_id)
+    record = generations.get_or_create_live(key, agent_id=agent_id)
     return claims.request_work(key, agent_id) or record.pk
 
 

@@ -28,7 +28,7 @@ def buffer_pending(job: Work, claim: Claim, *, has_minimum: bool = True) -> int:
     Args:
         job: The thread or resource, and the options of the agent.
         claim: The claim to buffer.
-        has_minimum: Whether few messages are left for later.
+        has_minimum: Whether to make no chunk while there are only few messages.
 
     Returns:
         The number of messages in the new chunk.

@@ -71,7 +71,7 @@ class CycleResult:
 
 
 def run_due_cycle(record_id: str) -> float | None:
-    """Run a cycle for the record, if work is due. A newer generation of it is found.
+    """Run a cycle for the live generation of this record, if work is due.
 
     Running it twice, or in two workers at once, does no work twice.
 
@@ -97,7 +97,7 @@ def run_due_cycle(record_id: str) -> float | None:
         _record_failure(record, error)
         raise
     if result.is_busy or result.waits_for_reflection:
-        return None  # The work stays due, in case that the other worker was killed.
+        return None  # The work stays due, in case the other worker was killed.
     if result.messages_observed and status.read_status(job.key, job.options).should_observe:
         return 0.0  # In resource scope, a cycle observes only the largest threads.
     return None if claims.finish_work(job.key, due_at) else 0.0
@@ -155,14 +155,14 @@ def run_cycle(
     """
     result = result or CycleResult()
     tracking.track_missing(job.key)
-    now = status.read_status(job.key, job.options)
-    if now.record is None:
+    current = status.read_status(job.key, job.options)
+    if current.record is None:
         return result
-    _end_expired_claims(now.record)
-    _store_pending(now)
-    is_due = now.should_observe or (everything and now.pending_messages > 0)
-    if is_due or now.should_buffer:
-        claim = claims.claim_observing(now.record, "observing" if is_due else "buffering")
+    _end_expired_claims(current.record)
+    _store_pending(current)
+    is_due = current.should_observe or (everything and current.pending_messages > 0)
+    if is_due or current.should_buffer:
+        claim = claims.claim_observing(current.record, "observing" if is_due else "buffering")
         if claim is None:
             result.is_busy = True
             return result
@@ -188,32 +188,32 @@ def _end_expired_claims(record: ObservationalRecord) -> None:
             claims.release(claim)
 
 
-def _store_pending(now: ObservationStatus) -> None:
+def _store_pending(current: ObservationStatus) -> None:
     """Store the count for clients that read the record. Nothing here depends on it."""
-    record = now.record
-    if record is not None and record.pending_message_tokens != now.pending_tokens:
+    record = current.record
+    if record is not None and record.pending_message_tokens != current.pending_tokens:
         records = ObservationalRecord.objects.live().filter(pk=record.pk)
-        records.update(pending_message_tokens=now.pending_tokens)
+        records.update(pending_message_tokens=current.pending_tokens)
 
 
 def _observe(job: Work, claim: Claim, result: CycleResult, *, everything: bool) -> None:
     """Activate, then observe or buffer. The status is read again, now that nobody else works."""
-    now = status.read_status(job.key, job.options)
-    if now.can_activate and (everything or now.should_observe):
-        count = activation.count_chunks(now, everything=everything)
+    current = status.read_status(job.key, job.options)
+    if current.can_activate and (everything or current.should_observe):
+        count = activation.count_chunks(current, everything=everything)
         result.chunks_activated += activation.activate(
-            job, count, now, triggered_by="threshold", claim=claim
+            job, count, current, triggered_by="threshold", claim=claim
         )
-        now = status.read_status(job.key, job.options)
-    if now.should_observe or (everything and now.pending_messages):
+        current = status.read_status(job.key, job.options)
+    if current.should_observe or (everything and current.pending_messages):
         # The fresh messages alone are still too many. They are observed as a whole, so the chunks
         # before them must become visible first.
         result.chunks_activated += activation.activate(
-            job, now.chunk_count, now, triggered_by="threshold", claim=claim
+            job, current.chunk_count, current, triggered_by="threshold", claim=claim
         )
         for count in observing.observe_pending(job, claim, everything=everything):
             result.messages_observed += count
-    elif now.should_buffer:
+    elif current.should_buffer:
         result.messages_buffered += buffering.buffer_pending(job, claim)
 
 
@@ -223,7 +223,7 @@ def activate_all(job: Work, *, triggered_by: Trigger, last_activity: datetime | 
     Raises:
         ClaimLost: The record was deleted.
     """
-    now = status.read_status(job.key, job.options)
+    current = status.read_status(job.key, job.options)
     return activation.activate(
-        job, now.chunk_count, now, triggered_by=triggered_by, last_activity=last_activity
+        job, current.chunk_count, current, triggered_by=triggered_by, last_activity=last_activity
     )

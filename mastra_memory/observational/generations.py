@@ -42,7 +42,7 @@ def _prefetch_chunks(records: ObservationalRecordQuerySet) -> ObservationalRecor
     return records.prefetch_related(Prefetch("chunks", in_order))
 
 
-def find_head(
+def find_live_in_scope(
     scope: str, *, thread_id: str | None, resource_id: str | None
 ) -> ObservationalRecord | None:
     """Return the live generation with its buffered chunks, or None if there is no record."""
@@ -52,7 +52,7 @@ def find_head(
 
 def find_live(key: RecordKey) -> ObservationalRecord | None:
     """Return the live generation with its buffered chunks, or None if there is no record."""
-    return find_head(key.scope, thread_id=key.thread_id, resource_id=key.resource_id)
+    return find_live_in_scope(key.scope, thread_id=key.thread_id, resource_id=key.resource_id)
 
 
 def get_live(key: RecordKey) -> ObservationalRecord:
@@ -79,7 +79,7 @@ def lock_live(key: RecordKey, claim: Claim | None = None) -> ObservationalRecord
 
 
 @retry_conflicts
-def get_or_create_head(
+def get_or_create_live(
     key: RecordKey, *, agent_id: str | None = None, timezone: str = "UTC"
 ) -> ObservationalRecord:
     """Return the live generation, and create the first one if there is none.
@@ -136,7 +136,7 @@ def wait_for_buffering(
     """Wait until nothing is being buffered, at most `timeout` seconds, and return the head."""
     deadline = time.monotonic() + timeout
     while True:
-        head = find_head(scope, thread_id=thread_id, resource_id=resource_id)
+        head = find_live_in_scope(scope, thread_id=thread_id, resource_id=resource_id)
         busy = head and (head.is_buffering_observation or head.is_buffering_reflection)
         if not busy or time.monotonic() >= deadline:
             return head

@@ -98,7 +98,7 @@ def parse_range(message_range: str) -> list[tuple[str, str]]:
 
 
 def parse_groups(log: str) -> list[ObservationGroup]:
-    """Return the groups of a log in order. A group without an id or a range is not one."""
+    """Return the groups of a log in order. Skip those without an id or a range."""
     groups = []
     for match in _GROUP.finditer(log):
         if (group := _read_group(match)) is not None:
@@ -141,7 +141,8 @@ def render_group(group: ObservationGroup) -> str:
 def combine_ranges(ranges: Iterable[str]) -> str:
     """Return one range that covers all of these.
 
-    Numbers are ordered; other ids are taken in the order of the ranges.
+    If all ids are numbers, it goes from the smallest to the largest. Otherwise it goes from the
+    start of the first range to the end of the last one.
     """
     segments = list(dict.fromkeys(part for item in ranges for part in item.split(",") if part))
     pairs = [segment.split(":") for segment in segments]
@@ -154,7 +155,7 @@ def combine_ranges(ranges: Iterable[str]) -> str:
 
 
 def restore_groups(reflection: str, source_log: str) -> str:
-    """Return a reflection with groups for the messages of the groups that it was made from.
+    """Return a reflection with group tags. The ranges come from the groups of `source_log`.
 
     If the Reflector kept `## Group` headings, each section becomes a group. Otherwise the whole
     text becomes one group.

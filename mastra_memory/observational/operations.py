@@ -31,7 +31,7 @@ def observe(job: Work) -> ObservationOutcome:
         ProviderUnavailable: The model did not answer; try again later.
         ProviderRefused: The model refused the request, or its answer was not usable.
     """
-    generations.get_or_create_head(job.key, agent_id=job.agent_id)
+    generations.get_or_create_live(job.key, agent_id=job.agent_id)
     return _describe(job, cycle.run_cycle(job, everything=True))
 
 
@@ -56,7 +56,7 @@ def finalize(job: Work) -> ObservationOutcome:
         ProviderRefused: The model refused the request, or its answer was not usable.
     """
     key = job.key
-    generations.get_or_create_head(key, agent_id=job.agent_id)
+    generations.get_or_create_live(key, agent_id=job.agent_id)
     generations.wait_for_buffering(
         key.scope, thread_id=key.thread_id, resource_id=key.resource_id, timeout=WAIT_SECONDS
     )

@@ -10,10 +10,10 @@ from mastra_memory.observational.config import ObservationSettings
 ReflectionDecision = Literal["none", "buffer", "activate", "reflect"]
 
 MAX_OVERSHOOT = 0.95
-"""The share of the retention floor that an activation may remove besides its target."""
+"""How much more than its target an activation may remove, as a share of the retention floor."""
 MIN_REMAINING_TOKENS = 1_000
 """Activation prefers to leave this many tokens of messages, or the floor if it is smaller."""
-BUFFERING_RAMP = 1.1
+NEAR_THRESHOLD_CHUNKS = 1.1
 """Smaller chunks are made when fewer than this many chunks fit below the threshold."""
 MIN_REFLECTION_THRESHOLD = 1_000
 REFLECTION_TARGET_RATIO = 0.75
@@ -21,7 +21,7 @@ REFLECTION_TARGET_RATIO = 0.75
 
 
 def observation_threshold(settings: ObservationSettings, observation_tokens: int) -> int:
-    """Return the tokens of unobserved messages from which they are observed.
+    """Return how many tokens unobserved messages must have to be observed.
 
     With a shared budget, messages may use the tokens that the log does not need.
 
@@ -52,7 +52,7 @@ def reflection_threshold(settings: ObservationSettings, observation_tokens: int)
 def get_buffer_interval(*, pending: int, settings: ObservationSettings) -> float:
     """Return the size of the next chunk in tokens. It is halved shortly before the threshold."""
     size = settings.buffer_tokens or 0
-    near_threshold = pending >= settings.message_tokens - BUFFERING_RAMP * size
+    near_threshold = pending >= settings.message_tokens - NEAR_THRESHOLD_CHUNKS * size
     return size / 2 if near_threshold else size
 
 
@@ -80,9 +80,10 @@ def choose_chunks(
 ) -> int:
     """Return how many chunks to activate, oldest first; 0 only if there are none.
 
-    The aim is to leave `retention_floor` tokens of messages in the context. Of the numbers of
-    chunks just above and just below that aim, the larger is preferred if it does not remove much
-    more and leaves some messages.
+    The aim is to leave `retention_floor` tokens of messages in the context. Two counts come
+    close: the smallest that removes enough, and the largest that removes less. The first is
+    preferred, unless it removes much more than needed or leaves almost no messages. From
+    `block_after` tokens on, it may remove much more.
 
     Args:
         chunk_tokens: The message tokens of each chunk, oldest first.

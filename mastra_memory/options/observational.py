@@ -129,7 +129,7 @@ class ObservationHooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationOptions:
-    """Options of the Observer, as they are configured. See `observational.config` for numbers."""
+    """Options of the Observer, as configured. `observational.config` turns shares into tokens."""
 
     model: ModelChoice = ""
     message_tokens: int = DEFAULT_MESSAGE_TOKENS
@@ -138,7 +138,10 @@ class ObservationOptions:
     buffer_activation: float = DEFAULT_BUFFER_ACTIVATION
     """The share of the threshold that activation removes, or from 1000 the tokens to keep."""
     block_after: float = DEFAULT_BLOCK_AFTER
-    """A multiple of `message_tokens`, or from 100 a number of tokens."""
+    """From this size on, activation may remove more than `buffer_activation` says.
+
+    A multiple of `message_tokens`, or from 100 a number of tokens.
+    """
     buffer_on_idle: bool = False
     max_tokens_per_batch: int = 10_000
     previous_observer_tokens: int | Literal[False] = 2_000
@@ -163,7 +166,10 @@ class ReflectionOptions:
     buffer_activation: float = DEFAULT_REFLECTION_ACTIVATION
     """The share of `observation_tokens` from which a reflection is prepared in advance."""
     block_after: float = DEFAULT_BLOCK_AFTER
-    """A multiple of `observation_tokens`, or from 100 a number of tokens."""
+    """From this size on, the log is reflected even if no reflection has been prepared.
+
+    A multiple of `observation_tokens`, or from 100 a number of tokens.
+    """
     instruction: str = ""
     continuation_hints: ContinuationHints = field(default_factory=ContinuationHints)
     extract: tuple[Extractor, ...] = ()

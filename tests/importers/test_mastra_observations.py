@@ -36,7 +36,7 @@ def list_notes(path: Path) -> list[str]:
 
 
 def head() -> ObservationalRecord:
-    found = generations.find_head("thread", thread_id="t1", resource_id="r1")
+    found = generations.find_live_in_scope("thread", thread_id="t1", resource_id="r1")
     assert found is not None
     return found
 
@@ -78,7 +78,7 @@ def test_read__all_generations_without_work_in_progress(tmp_path: Path) -> None:
 def test_read__record_of_a_resource(tmp_path: Path) -> None:
     about: dict[str, Any] = {"scope": "resource", "lookupKey": "resource:r9", "threadId": None}
     import_path(store(tmp_path, make_record_row("o1", **about, resourceId="r9")), KEEP)
-    found = generations.find_head("resource", thread_id=None, resource_id="r9")
+    found = generations.find_live_in_scope("resource", thread_id=None, resource_id="r9")
     assert found and (found.thread_id, found.resource_id) == (None, "r9")
 
 

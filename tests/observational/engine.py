@@ -91,7 +91,7 @@ def say(memory: Memory, thread: StoredThread, tokens: int = 100, **fields: Any) 
     return str(message["id"])
 
 
-def work_off(limit: int = 20) -> int:
+def do_due_work(limit: int = 20) -> int:
     """Do all due work as the workers would. Return the number of cycles."""
     for count in range(limit):
         due = claims.list_due_records()
@@ -124,7 +124,7 @@ def live(thread: StoredThread) -> ObservationalRecord:
 
 
 def check_invariants() -> None:
-    """What must always hold, whatever has happened; see the specification of concurrency."""
+    """Check what must always hold, whatever has happened."""
     for record in ObservationalRecord.objects.live():
         family = ObservationalRecord.objects.filter(
             scope=record.scope, thread_id=record.thread_id, resource_id=record.resource_id

@@ -24,7 +24,7 @@ def thread(memory_settings: Callable[..., None]) -> StoredThread:
     at_once = {"messageTokens": 1_000, "bufferTokens": False}
     memory_settings(OPTIONS={"observationalMemory": SMALL | {"observation": at_once}})
     thread = make_thread("alice", "t")
-    generations.get_or_create_head(RecordKey.about_thread("t", "alice"))
+    generations.get_or_create_live(RecordKey.about_thread("t", "alice"))
     return thread
 
 

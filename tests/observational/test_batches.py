@@ -1,4 +1,4 @@
-"""Which threads of a resource are observed together, with the example of the specification."""
+"""Which threads of a resource are observed together."""
 
 import pytest
 

@@ -12,7 +12,7 @@ from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import backlog
 from mastra_memory.types import StoredThread
 from tests.conftest import Statements
-from tests.observational.engine import check_invariants, live, observer, say, words, work_off
+from tests.observational.engine import check_invariants, do_due_work, live, observer, say, words
 from tests.support.factories import a_message, fill, make_thread, save
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +33,7 @@ def test_long_conversation__stays_within_its_budget_at_every_turn(
             texts = [words(MESSAGE_TOKENS) for _ in range(MESSAGES_PER_TURN)]
             memory.save_messages([a_message(thread, text=text) for text in texts])
             total += MESSAGE_TOKENS * MESSAGES_PER_TURN
-            work_off()
+            do_due_work()
             status = memory.get_observational_status(thread_id=thread.id)
             assert status.pending_tokens <= MAX_HISTORY
             assert status.observation_tokens <= MAX_LOG
@@ -65,7 +65,7 @@ def test_bookkeeping__costs_no_more_in_a_thread_of_20_000_messages(
     fill(thread, 20_000, searchable=False)
     with observer():
         say(memory, thread, 10)
-        work_off()
+        do_due_work()
     options = memory.options.observational_memory
     assert options is not None
     with connection.cursor() as cursor:  # as autovacuum does

@@ -44,7 +44,7 @@ def thread(db: None) -> StoredThread:
     """Return a thread `t` with tracked messages m0 … m9, one second apart."""
     made = make_thread("r", "t", metadata={"mastra": {"om": {"suggestedResponse": "old"}}})
     save_tracked(made, some_messages(made, 10))
-    generations.get_or_create_head(KEY)
+    generations.get_or_create_live(KEY)
     return made
 
 
@@ -169,7 +169,7 @@ def test_commit_observation__of_a_cleared_record_is_refused(thread: StoredThread
     generations.clear(KEY)
     with pytest.raises(ClaimLost):
         commits.commit_observation(held, "* A", batch)
-    generations.get_or_create_head(KEY)
+    generations.get_or_create_live(KEY)
     with pytest.raises(ClaimLost):
         commits.commit_observation(held, "* A", batch)
     assert live().active_observations == ""
@@ -363,7 +363,7 @@ def test_resource_scope__each_thread_has_its_cursor(db: None) -> None:
     for name in ("a", "b"):
         made = make_thread("r", name)
         tracking.track_saved(save(some_messages(made, 3, prefix=name)), scope="resource")
-    generations.get_or_create_head(key)
+    generations.get_or_create_live(key)
     held = claim(key=key)
     batch = tracking.list_unobserved(key, thread_id="a")
     commits.commit_observation(held, '<thread id="a">\n* A\n</thread>', batch[:2])
@@ -409,7 +409,7 @@ def run_at_once(count: int, function: Callable[[int], Any]) -> list[Any]:
 
 def create_head(key: RecordKey, _: int) -> str:
     """Return the id of the live record, and create it if it is missing."""
-    return str(generations.get_or_create_head(key).id)
+    return str(generations.get_or_create_live(key).id)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -424,7 +424,7 @@ def test_get_or_create_head__eight_first_accesses_make_one_record() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_claim__eight_workers_at_once_get_one_claim() -> None:
     make_thread("r", "t")
-    record = generations.get_or_create_head(KEY)
+    record = generations.get_or_create_live(KEY)
     claimed = run_at_once(8, lambda _: claims.claim_observing(record, "observing"))
     assert len(list(filter(None, claimed))) == 1
 
@@ -433,7 +433,7 @@ def test_claim__eight_workers_at_once_get_one_claim() -> None:
 def test_activate_chunks__two_at_once_activate_each_chunk_once() -> None:
     thread = make_thread("r", "t")
     save_tracked(thread, some_messages(thread, 8))
-    generations.get_or_create_head(KEY)
+    generations.get_or_create_live(KEY)
     for number in range(4):
         buffer(2, f"* {number}")
     run_at_once(4, lambda _: commits.activate_chunks(KEY, 1))
@@ -446,7 +446,7 @@ def test_activate_chunks__two_at_once_activate_each_chunk_once() -> None:
 def test_saves__eight_at_once_on_one_resource_neither_deadlock_nor_lose_a_row() -> None:
     key = RecordKey.about_resource("r")
     made = [make_thread("r", f"t{number}") for number in range(4)]
-    generations.get_or_create_head(key)
+    generations.get_or_create_live(key)
 
     def save_and_observe(number: int) -> None:
         for turn in range(4):

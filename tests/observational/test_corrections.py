@@ -10,7 +10,7 @@ from mastra_memory.models import ObservationalRecord, ObservationChunk, Observat
 from mastra_memory.observational import commits
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.types import StoredThread
-from tests.observational.engine import check_invariants, live, observer, say, work_off
+from tests.observational.engine import check_invariants, do_due_work, live, observer, say
 from tests.support.factories import make_thread
 
 pytestmark = pytest.mark.django_db
@@ -143,7 +143,7 @@ def test_correction__keeps_chunks_and_what_is_appended_meanwhile(
     memory_settings(OPTIONS={"observationalMemory": small})
     say(memory, thread, 200)
     with observer(SECOND):
-        work_off()
+        do_due_work()
     record = memory.edit_observation("0.1", "Lives in Paris", thread_id=thread.id)
     assert [chunk.record_id for chunk in ObservationChunk.objects.buffered()] == [record.pk]
     assert commits.activate_chunks(RecordKey.of_record(record), 1) is not None

@@ -16,12 +16,12 @@ from tests.observational.engine import (
     SMALL,
     FakeObserver,
     check_invariants,
+    do_due_work,
     live,
     observer,
     say,
     states,
     words,
-    work_off,
 )
 from tests.support.factories import a_message, make_thread, moment, save, text_content
 
@@ -47,11 +47,11 @@ def test_sync__messages_are_observed_at_the_threshold(configure: Callable[..., M
     with observer() as model:
         for _ in range(8):
             say(memory, thread)
-            work_off()
+            do_due_work()
         assert not model.requests and set(states(thread).values()) == {"pending"}
         for _ in range(4):
             say(memory, thread)
-            work_off()
+            do_due_work()
     assert model.purposes == ["observation"]
     found = list(states(thread).values())
     assert found.count("observed") >= 9 and found.count("pending") == 12 - found.count("observed")
@@ -64,13 +64,13 @@ def test_buffering__a_chunk_is_prepared_and_activated(configure: Callable[..., M
     with observer() as model:
         for _ in range(4):
             say(memory, thread)
-            work_off()
+            do_due_work()
         assert model.purposes == ["observation"]
         assert live(thread).active_observations == ""
         assert set(states(thread).values()) == {"buffered", "pending"}
         for _ in range(12):
             say(memory, thread)
-            work_off()
+            do_due_work()
     assert "Observation 1" in live(thread).active_observations
     assert "observed" in states(thread).values()
     check_invariants()
@@ -93,10 +93,10 @@ def test_activation__a_fresh_tail_that_is_too_big_is_observed(
     with observer() as model:
         for _ in range(4):
             say(memory, thread)
-            work_off()
+            do_due_work()
         assert count_states(thread) == {"buffered": 3, "pending": 1}
         say(memory, thread, 3_000)
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 5}
     assert model.purposes == ["observation", "observation"]
     log = live(thread).active_observations
@@ -109,7 +109,7 @@ def test_large_message__is_observed_and_counts_fully(configure: Callable[..., Me
     with observer():
         say(memory, thread, 5_000)
         assert memory.get_observational_status(thread_id=thread.id).pending_tokens >= 5_000
-        work_off()
+        do_due_work()
     status = memory.get_observational_status(thread_id=thread.id)
     assert count_states(thread) == {"observed": 1} and status.pending_tokens == 0
     assert live(thread).pending_message_tokens == 0
@@ -126,7 +126,7 @@ def test_large_tool_result__counts_fully_but_the_observer_gets_it_cut(
         memory.save_messages([a_message(thread, role="assistant", content=content)])
         status = memory.get_observational_status(thread_id=thread.id)
         assert status.pending_tokens >= 150_000
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 1}
     assert len(model.requests[0].prompt) < 60_000
 
@@ -136,9 +136,9 @@ def test_pending__is_counted_again_after_an_activation(configure: Callable[..., 
     with observer():
         for _ in range(12):
             say(memory, thread)
-            work_off()
+            do_due_work()
         memory.request_observation(thread_id=thread.id)
-        work_off()
+        do_due_work()
     record = live(thread)
     status = memory.get_observational_status(thread_id=thread.id)
     assert count_states(thread)["observed"] > 0
@@ -154,7 +154,7 @@ def test_failing_observer__saves_and_reads_go_on_and_attempts_are_limited(
         say(memory, thread, 2_000)
         for attempt in (1, 2, 3):
             make_due(thread)
-            work_off()
+            do_due_work()
             record = live(thread)
             assert (record.attempts, record.error) == (attempt, str(error))
             assert record.due_at > timezone.now() and record.active_observations == ""
@@ -163,7 +163,7 @@ def test_failing_observer__saves_and_reads_go_on_and_attempts_are_limited(
             assert not claims.list_due_records()
         assert len(model.requests) == 3
         make_due(thread)
-        work_off()
+        do_due_work()
     record = live(thread)
     assert (record.attempts, record.error, record.due_at) == (0, "", None)
     assert count_states(thread) == {"observed": 4}
@@ -180,10 +180,10 @@ def test_refused_requests__wait_for_new_messages_after_some_attempts(
         say(memory, thread, 2_000)
         for _ in range(cycle.MAX_ATTEMPTS):
             make_due(thread)
-            work_off()
+            do_due_work()
         assert live(thread).due_at is None
         say(memory, thread, 10)
-        work_off()
+        do_due_work()
         assert len(model.requests) == cycle.MAX_ATTEMPTS + 1
 
 
@@ -204,9 +204,9 @@ def test_nonsense__never_changes_what_is_remembered(
     memory, thread = configure(**SYNC), make_thread()
     with observer("<observations>\n* 🔴 first\n</observations>", *answers):
         say(memory, thread, 2_000)
-        work_off()
+        do_due_work()
         say(memory, thread, 2_000)
-        work_off()
+        do_due_work()
     log = live(thread).active_observations
     assert log.startswith("* 🔴 first")
     if "fine" in "".join(answers):
@@ -225,13 +225,13 @@ def test_nonsense__of_the_reflector_keeps_the_log(
     note = f"<observations>\nDate: Jan 1, 2024\n* 🔴 {text}\n</observations>"
     with observer(note, *[answer] * 4) as model:
         say(memory, thread, 2_000)
-        work_off()
+        do_due_work()
         record = live(thread)
         assert record.generation_count == 0 and record.active_observations in note
         assert record.unproductive_reflection_tokens == record.observation_token_count
         calls = len(model.requests)
         memory.request_observation(thread_id=thread.id)
-        work_off()
+        do_due_work()
         assert len(model.requests) == calls
     assert ObservationEvent.objects.filter(operation="reflection", state="failed").count() == 1
 
@@ -244,7 +244,7 @@ def test_reflection__is_prepared_then_activated_and_keeps_chunks(
     with observer(observation_tokens=60) as model:
         for _ in range(60):
             say(memory, thread)
-            work_off()
+            do_due_work()
             check_invariants()
             if live(thread).generation_count == 2:
                 break
@@ -265,11 +265,11 @@ def test_late_messages__are_observed_although_they_are_before_the_cursor(
     memory, thread = configure(**SYNC), make_thread()
     with observer():
         say(memory, thread, 2_000, at=1_000)
-        work_off()
+        do_due_work()
         assert live(thread).last_observed_at == moment(1_000)
         late = say(memory, thread, 2_000, at=500)
         assert states(thread)[late] == "pending"
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 2}
     assert live(thread).last_observed_at == moment(1_000)
 
@@ -284,7 +284,7 @@ def test_turning_it_on__observes_what_was_said_before(
     memory = configure(**SYNC)
     with observer() as model:
         say(memory, thread, 10)
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 6} and len(model.requests) == 1
 
 
@@ -294,7 +294,7 @@ def test_backlog__is_observed_in_batches(configure: Callable[..., Memory]) -> No
     batch = [a_message(thread, text=words(500), at=n) for n in range(20)]
     with observer() as model:
         memory.save_messages(batch)
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 20}
     assert len(model.requests) == 5
     chunks = ObservationChunk.objects.order_by("position")
@@ -309,12 +309,12 @@ def test_pending_tool_call__waits_for_its_outcome(configure: Callable[..., Memor
         say(memory, thread, 2_000, at=1)
         asked = a_message(thread, at=2, role="assistant", content=content)
         memory.save_messages([asked])
-        work_off()
+        do_due_work()
         assert states(thread)[asked["id"]] == "pending"
         result = {**call, "state": "result", "result": words(2_000)}
         done = {"format": 2, "parts": [{"type": "tool-invocation", "toolInvocation": result}]}
         memory.save_messages([asked | {"content": done}])
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 2}
     assert "Tool Result read" in model.requests[-1].prompt
 
@@ -330,7 +330,7 @@ def test_title_and_values__of_a_buffered_observation_are_stored(
     with observer(answer):
         for _ in range(4):
             say(memory, thread)
-            work_off()
+            do_due_work()
     stored = Thread.objects.get(pk=thread.id)
     assert (stored.title, stored.title_source) == ("A trip to Rome", "observed")
     assert stored.metadata is not None
@@ -346,7 +346,7 @@ def test_title__of_a_person_is_kept(configure: Callable[..., Memory]) -> None:
     answer = "<observations>\n* 🔴 x\n</observations>\n<thread-title>Another one</thread-title>"
     with observer(answer):
         say(memory, thread, 2_000)
-        work_off()
+        do_due_work()
     assert Thread.objects.get(pk=thread.id).title == "Mine"
 
 
@@ -368,7 +368,7 @@ def run_while_observing(act: Callable[[], object]) -> FakeObserver:
 
     model = SavingObserver(act)
     with llm.override_model(model):
-        work_off()
+        do_due_work()
     return model
 
 
@@ -383,7 +383,7 @@ def test_messages_saved_meanwhile__are_observed_once(configure: Callable[..., Me
     with observer():
         for _ in range(12):
             say(memory, thread)
-            work_off()
+            do_due_work()
         memory.observe(thread_id=thread.id)
     assert count_states(thread) == {"observed": 16}
     ids = [key for chunk in ObservationChunk.objects.all() for key in chunk.message_ids]
@@ -438,7 +438,7 @@ def test_claim_taken_over__the_late_result_is_discarded(configure: Callable[...,
     assert ObservationEvent.objects.get(operation="observation").state == "discarded"
     ObservationalRecord.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
     with observer():
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 1}
 
 
@@ -451,7 +451,7 @@ def test_busy__another_worker_does_nothing(configure: Callable[..., Memory]) -> 
         assert cycle.run_due_cycle(live(thread).pk) is None
         assert not model.requests and live(thread).due_at is not None
         claims.release(claim)
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 1}
 
 
@@ -460,7 +460,7 @@ def test_idle__chunks_are_activated(configure: Callable[..., Memory]) -> None:
     with observer():
         for _ in range(3):
             say(memory, thread, role="assistant")
-            work_off()
+            do_due_work()
     assert count_states(thread) == {"buffered": 3}
     assert idle_activation.activate_idle() == 0
     from mastra_memory.models import Message
@@ -490,7 +490,7 @@ def test_agent_without_it__drops_the_request(
     say(memory, thread, 2_000)
     memory_settings(OPTIONS={})
     with observer() as model:
-        work_off()
+        do_due_work()
     assert not model.requests and live(thread).due_at is None
 
 
@@ -501,7 +501,7 @@ def test_finalize__activates_everything_and_observes_if_needed(
     with observer() as model:
         for _ in range(7):
             say(memory, thread)
-            work_off()
+            do_due_work()
         outcome = memory.finalize_observations(thread_id=thread.id)
     assert (outcome.activated, outcome.observed, outcome.reflected) == (True, False, False)
     assert outcome.record == live(thread) and "Observation 2" in live(thread).active_observations
@@ -537,8 +537,8 @@ def test_saves_by_others__wait_for_nothing(configure: Callable[..., Memory]) -> 
     memory, thread = configure(**SYNC), make_thread()
     with observer():
         say(memory, thread, 2_000, at=1)
-        work_off()
+        do_due_work()
         save([a_message(thread, text=words(2_000), at=2)])
         memory.request_observation(thread_id=thread.id)
-        work_off()
+        do_due_work()
     assert count_states(thread) == {"observed": 2}

@@ -33,8 +33,10 @@ def thread(db: None) -> StoredThread:
 
 
 def head_of(thread: StoredThread) -> ObservationalRecord | None:
-    """The head about a thread."""
-    return generations.find_head(Scope.THREAD, thread_id=thread.id, resource_id=thread.resource_id)
+    """Return the live record of a thread."""
+    return generations.find_live_in_scope(
+        Scope.THREAD, thread_id=thread.id, resource_id=thread.resource_id
+    )
 
 
 def test_find_head__the_highest_generation_with_its_chunks_in_order(thread: StoredThread) -> None:
@@ -49,9 +51,9 @@ def test_find_head__the_highest_generation_with_its_chunks_in_order(thread: Stor
 def test_find_head__of_a_resource(thread: StoredThread) -> None:
     make_record(thread), make_record(resource_id="s")
     record = make_record(resource_id="r")
-    head = generations.find_head(Scope.RESOURCE, thread_id="t", resource_id="r")
+    head = generations.find_live_in_scope(Scope.RESOURCE, thread_id="t", resource_id="r")
     assert head is not None and head.pk == record.pk
-    assert generations.find_head(Scope.THREAD, thread_id=None, resource_id="r") is None
+    assert generations.find_live_in_scope(Scope.THREAD, thread_id=None, resource_id="r") is None
 
 
 def test_list_history__two_statements_for_any_number(

@@ -1,4 +1,4 @@
-"""Groups of observations, with the examples of the specification."""
+"""Groups of observations."""
 
 import pytest
 

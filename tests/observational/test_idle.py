@@ -1,4 +1,4 @@
-"""Idle time, with the examples of the specification."""
+"""Activation of chunks after idle time."""
 
 from datetime import timedelta
 from typing import Any

@@ -28,7 +28,7 @@ from mastra_memory.models import (
 from mastra_memory.observational import claims, cycle, tracking
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.observational.work import Work
-from tests.observational.engine import FakeObserver, check_invariants, words, work_off
+from tests.observational.engine import FakeObserver, check_invariants, do_due_work, words
 from tests.support.factories import a_message, make_thread, text_content
 
 OPTIONS = {
@@ -91,7 +91,7 @@ class ObservationMachine(RuleBasedStateMachine):
         for _ in range(turns):
             at = 1_000 + Message.objects.count()
             self.memory.save_messages([a_message(thread, text=words(tokens), at=at)])
-            self.act(work_off)
+            self.act(do_due_work)
 
     @rule(index=indexes, tokens=sizes)
     def edit(self, index: int, tokens: int) -> None:
@@ -112,19 +112,19 @@ class ObservationMachine(RuleBasedStateMachine):
 
     @rule()
     def work(self) -> None:
-        self.act(work_off)
+        self.act(do_due_work)
 
     @rule(index=indexes)
     def fail(self, index: int) -> None:
         self.model.answers = [ProviderUnavailable("away")]
-        self.act(work_off)
+        self.act(do_due_work)
         self.model.answers = []
         ObservationalRecord.objects.live().exclude(error="").update(attempts=0)
 
     @rule(answer=st.sampled_from(["", "nonsense", "abc " * 600]))
     def answer_nonsense(self, answer: str) -> None:
         self.model.answers = [answer] * 2
-        self.act(work_off)
+        self.act(do_due_work)
         self.model.answers = []
         ObservationalRecord.objects.live().exclude(error="").update(attempts=0)
 

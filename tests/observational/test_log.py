@@ -1,4 +1,4 @@
-"""The text of a log, with the examples of the specification."""
+"""The text of a log."""
 
 from datetime import UTC, date, datetime
 

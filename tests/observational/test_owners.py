@@ -54,7 +54,7 @@ def thread(memory_settings: Callable[..., None]) -> StoredThread:
     memory_settings(OPTIONS=options)
     thread = make_thread("alice", "t")
     Memory().save_messages([a_message(thread, "m")])
-    first = generations.get_or_create_head(RecordKey.about_thread("t", "alice"))
+    first = generations.get_or_create_live(RecordKey.about_thread("t", "alice"))
     generations.open_generation(
         None, first, "Date: Jan 1, 2024\n* 🔴 (10:00) A secret", origin="edit", read_log=""
     )

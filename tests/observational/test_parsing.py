@@ -1,4 +1,4 @@
-"""Answers of the Observer and the Reflector, with the examples of the specification."""
+"""Answers of the Observer and the Reflector."""
 
 from typing import Any
 

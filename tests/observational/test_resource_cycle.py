@@ -16,7 +16,7 @@ from mastra_memory.exceptions import (
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, MessageObservation, ObservationalRecord, ObservationChunk
 from mastra_memory.observational import claims, cycle
-from tests.observational.engine import check_invariants, observer, say, states, work_off
+from tests.observational.engine import check_invariants, do_due_work, observer, say, states
 from tests.support.concurrency import concurrently
 from tests.support.factories import make_thread
 
@@ -38,10 +38,10 @@ def test_two_threads__are_observed_and_labelled(memory: Memory) -> None:
     first, second = make_thread(), make_thread()
     with observer() as model:
         say(memory, first, 600)
-        work_off()
+        do_due_work()
         assert not model.requests
         say(memory, second, 600)
-        work_off()
+        do_due_work()
     assert len(model.requests) == 1
     record = ObservationalRecord.objects.get()
     assert (record.thread_id, record.resource_id) == (None, "alice")
@@ -61,7 +61,7 @@ def test_largest_threads__come_first_and_the_rest_later(memory: Memory) -> None:
     with observer():
         say(memory, small, 100)
         say(memory, large, 2_000)
-        work_off()
+        do_due_work()
         assert set(states(large, "resource").values()) == {"observed"}
         assert set(states(small, "resource").values()) == {"pending"}
         memory.observe(resource_id="alice")
@@ -111,7 +111,7 @@ def test_eight_turns_at_once__lose_nothing_and_make_one_record(memory: Memory) -
                 cycle.run_due_cycle(record_id)
 
         concurrently(work, range(4))
-        work_off()
+        do_due_work()
         memory.observe(resource_id="alice")
     for thread in threads:
         assert set(states(thread, "resource").values()) == {"observed"}
@@ -137,7 +137,7 @@ def test_threads_that_are_left__are_observed_without_another_save(memory: Memory
     with observer():
         for thread in (make_thread(), make_thread(), make_thread()):
             say(memory, thread, 1_500)
-        work_off()
+        do_due_work()
     status = memory.get_observational_status(resource_id="alice")
     assert status.pending_messages == 0 and not status.should_observe
     assert ObservationalRecord.objects.live().get().due_at is None

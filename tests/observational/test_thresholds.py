@@ -1,4 +1,4 @@
-"""When to buffer, activate, observe and reflect, with the examples of the specification."""
+"""When to buffer, activate, observe and reflect."""
 
 from typing import Any
 

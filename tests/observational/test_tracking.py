@@ -222,7 +222,7 @@ def test_clear__messages_become_unobserved(thread: StoredThread) -> None:
     chunk = make_chunk(record, activated_at=moment())
     MessageObservation.objects.filter(message_id="m0").update(chunk=chunk)
     assert generations.clear(KEY) == 2
-    generations.get_or_create_head(KEY)
+    generations.get_or_create_live(KEY)
     tracking.track_missing(KEY)
     assert list_ids() == ["m0", "m1"]
     assert (threads.get_thread("t").metadata or {})["mastra"] == {"k": 1}

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, ObservationalRecord, Thread
 from project import samples
-from tests.observational.engine import check_invariants, work_off
+from tests.observational.engine import check_invariants, do_due_work
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +62,7 @@ def test_load__with_observational_memory_the_longer_ones_are_observed(settings: 
     small = {"observation": {"messageTokens": 300}, "reflection": {"observationTokens": 300}}
     settings.MASTRA_MEMORY = {"OPTIONS": {"observationalMemory": small}}
     samples.load_samples()
-    work_off()
+    do_due_work()
     records = ObservationalRecord.objects.live().exclude(active_observations="")
     assert records.count() >= 8
     assert not ObservationalRecord.objects.exclude(error="").exists()
