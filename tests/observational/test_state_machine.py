@@ -148,7 +148,7 @@ class ObservationMachine(RuleBasedStateMachine):
     def drain(self) -> None:
         self.do_expire(0, 0)
         for key in self.world.list_keys():
-            generations.get_or_create_head(key)
+            generations.get_or_create_live(key)
             work = self.get_work(key)
             for _ in range(10):
                 cycle.run_cycle(work, everything=True)
