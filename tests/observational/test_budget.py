@@ -1,19 +1,14 @@
 """What observation costs a turn, and how large a context becomes."""
 
-import os
-import time
 from collections.abc import Callable
 
 import pytest
-from django.db import connection
 
 from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord
-from mastra_memory.observational import backlog
-from mastra_memory.types import StoredThread
 from tests.conftest import Statements
 from tests.observational.engine import check_invariants, do_due_work, live, observer, say, words
-from tests.support.factories import a_message, fill, make_thread, save
+from tests.support.factories import a_message, make_thread
 
 pytestmark = pytest.mark.django_db
 MESSAGES, MESSAGES_PER_TURN, MESSAGE_TOKENS = 2_000, 5, 300
@@ -43,44 +38,6 @@ def test_long_conversation__stays_within_its_budget_at_every_turn(
     assert total > 500_000 and live(thread).generation_count >= 2
     assert len(model.requests) < MESSAGES / 10
     check_invariants()
-
-
-def measure(act: Callable[[], object]) -> float:
-    """The shortest of several runs, in milliseconds."""
-    times = []
-    for _ in range(7):
-        started = time.perf_counter()
-        act()
-        times.append(time.perf_counter() - started)
-    return min(times) * 1_000
-
-
-@pytest.mark.django_db(transaction=True)
-def test_bookkeeping__costs_no_more_in_a_thread_of_20_000_messages(
-    memory_settings: Callable[..., None],
-) -> None:
-    """A machine with nothing else to do needs less than 5 ms."""
-    memory_settings(OPTIONS={"observationalMemory": True})
-    memory, thread = Memory(), make_thread()
-    fill(thread, 20_000, searchable=False)
-    with observer():
-        say(memory, thread, 10)
-        do_due_work()
-    options = memory.options.observational_memory
-    assert options is not None
-    with connection.cursor() as cursor:  # as autovacuum does
-        cursor.execute("VACUUM ANALYZE mastra_memory_messageobservation")
-    short = make_thread()
-    say(memory, short, 10)
-    stored = {made.id: save([a_message(made, text="Hello")]) for made in (thread, short)}
-
-    def track(made: StoredThread) -> list[str]:
-        return backlog.track_saved(stored[made.id], options, agent_id=None)
-
-    assert track(thread) == []
-    assert measure(lambda: track(thread)) < 3 * measure(lambda: track(short)) + 1
-    if os.environ.get("MEASURED_BUDGETS"):
-        assert measure(lambda: track(thread)) < 5
 
 
 def test_statements__of_a_save_do_not_grow_with_the_thread(
