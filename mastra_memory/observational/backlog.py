@@ -4,9 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from mastra_memory.db import sql
+from mastra_memory.db import json_text, routing, sql
 from mastra_memory.models import ObservationalRecord, Scope
-from mastra_memory.observational import backlog_queries, claims, generations, status, tracking
+from mastra_memory.observational import (
+    backlog_queries,
+    claims,
+    generations,
+    queries,
+    status,
+    tracking,
+)
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.options import ObservationalMemoryOptions
 from mastra_memory.types import StoredMessage
@@ -60,19 +67,21 @@ def _list_keys(messages: Sequence[StoredMessage], scope: str) -> list[RecordKey]
 
 
 def _find_state(key: RecordKey) -> ObservationalRecord | None:
-    """Return the live record without its chunks and its log, which may be long."""
-    records = generations.list_records(
-        key.scope, thread_id=key.thread_id, resource_id=key.resource_id
-    )
-    live = records.filter(superseded_by=None).prefetch_related(None)
-    return live.defer("active_observations", "observed_message_ids", "metadata").first()
+    """Return the live record with the columns that decide whether work is due."""
+    rows = sql.fetch_all_prepared(queries.find_state(key), [key.subject_id])
+    if not rows:
+        return None
+    values = dict(zip(queries.STATE_COLUMNS, rows[0], strict=True))
+    values["config"] = json_text.loads(values["config"])
+    return ObservationalRecord.from_db(routing.get_alias(), values.keys(), values.values())
 
 
 def _needs_work(
     key: RecordKey, record: ObservationalRecord, options: ObservationalMemoryOptions
 ) -> bool:
     pending = tracking.count_pending(key)
-    return status.build_status(record, options, pending).needs_work
+    # Edited messages have to be counted again before the thresholds are meaningful.
+    return pending.uncounted > 0 or status.build_status(record, options, pending).needs_work
 
 
 def request(key: RecordKey, *, agent_id: str | None) -> str:

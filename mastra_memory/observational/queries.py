@@ -114,6 +114,35 @@ FROM unnest(%s::text[], %s::int[]) AS i(id, tokens)
 WHERE o.message_id = i.id AND o.scope = %s"""
 
 
+STATE_COLUMNS = (
+    "id",
+    "observation_token_count",
+    "buffered_reflection",
+    "config",
+    "unproductive_reflection_tokens",
+    "reflection_operation",
+    "reflection_expires_at",
+)
+"""The columns of a record that decide whether work is due, in the order of the model's fields, which
+`Model.from_db` expects."""
+
+
+def find_state(key: RecordKey) -> str:
+    """Return SQL that selects `STATE_COLUMNS` of the live record. Parameter: the subject.
+
+    The ORM would take longer to build this statement than the database to run it, and it is part of
+    each save. Of a buffered reflection only the first character is read.
+    """
+    condition, _ = key.record_condition("r")
+    columns = ", ".join(
+        {"config": "r.config::text", "buffered_reflection": "left(r.buffered_reflection, 1)"}.get(
+            name, f"r.{name}"
+        )
+        for name in STATE_COLUMNS
+    )
+    return f"SELECT {columns} FROM {_RECORDS} r WHERE {condition} AND {_LIVE}"
+
+
 def count_pending(key: RecordKey) -> str:
     """Return SQL that counts the unobserved messages. Parameters: the subject twice.
 

@@ -6,6 +6,7 @@ import pytest
 
 from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord
+from mastra_memory.observational import queries
 from tests.conftest import Statements
 from tests.observational.engine import check_invariants, do_due_work, live, observer, say, words
 from tests.support.factories import a_message, make_thread
@@ -38,6 +39,11 @@ def test_long_conversation__stays_within_its_budget_at_every_turn(
     assert total > 500_000 and live(thread).generation_count >= 2
     assert len(model.requests) < MESSAGES / 10
     check_invariants()
+
+
+def test_state_columns__have_the_order_of_the_model() -> None:
+    fields = [field.attname for field in ObservationalRecord._meta.concrete_fields]
+    assert [name for name in fields if name in queries.STATE_COLUMNS] == [*queries.STATE_COLUMNS]
 
 
 def test_statements__of_a_save_do_not_grow_with_the_thread(
