@@ -123,8 +123,10 @@ STATE_COLUMNS = (
     "reflection_operation",
     "reflection_expires_at",
 )
-"""The columns of a record that decide whether work is due, in the order of the model's fields, which
-`Model.from_db` expects."""
+"""The columns of a record that decide whether work is due.
+
+They are in the order of the model's fields, which `Model.from_db` expects.
+"""
 
 
 def find_state(key: RecordKey) -> str:

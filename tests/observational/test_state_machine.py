@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -127,7 +128,7 @@ class ObservationMachine(RuleBasedStateMachine):
         """Work, while other things happen at the moment in which a model is asked."""
         model = self.world.model
         model.answers = list(answers)
-        model.meanwhile = [lambda: [self.apply(operation) for operation in meanwhile] and None]
+        model.meanwhile = [partial(self.apply_all, meanwhile)]
         try:
             self.apply((how, subject, 0))
         finally:
@@ -159,6 +160,10 @@ class ObservationMachine(RuleBasedStateMachine):
 
     # Operations: a name and two numbers that choose what it is about
 
+    def apply_all(self, operations: list[Operation]) -> None:
+        for operation in operations:
+            self.apply(operation)
+
     def apply(self, operation: Operation) -> None:
         name, first, second = operation
         act: Callable[[int, int], None] = getattr(self, f"do_{name}")
@@ -181,7 +186,7 @@ class ObservationMachine(RuleBasedStateMachine):
     def get_work(self, key: RecordKey) -> Work:
         return Work.build(key, self.memory.options, agent_id=None)
 
-    def subject(self, choice: int) -> dict[str, str]:
+    def subject(self, choice: int) -> dict[str, Any]:
         thread = self.pick_thread(choice)
         if self.world.scope == "thread":
             return {"thread_id": thread.id}

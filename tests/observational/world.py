@@ -229,10 +229,10 @@ class World:
             assert count <= allowed or number in self.moved, f"fact-{number}-{version} twice"
         tracking.track_missing(key)
         states = self.read_states(key)
-        for message_id, chunk in states.items():
+        for message_id, chunk_of_message in states.items():
             known = self.facts[message_id]
             is_lost = known & (self.removed | self.model.unreliable)
-            if chunk is not None:
+            if chunk_of_message is not None:
                 assert known & set(log_facts) or is_lost, f"{message_id} is lost"
             elif self.number_of(message_id) not in self.moved:
                 newest = max(known)
