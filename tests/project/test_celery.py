@@ -45,7 +45,7 @@ def test_send_task__gives_up_on_a_broker_that_is_down(
     broker = f"{scheme}://127.0.0.1:{silent_port if kind == 'silent' else 1}/"
     code = PUBLISH_TO_NO_BROKER
     done = manage(tmp_path, "shell", "-v", "0", "-c", code, CELERY_BROKER_URL=broker)
-    assert (done.returncode, done.stdout) == (0, "failed after 0.05\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "failed after 0.04\n"), done.stderr
 
 
 def test_send_task__without_a_broker_the_message_is_a_file(tmp_path: Path) -> None:
