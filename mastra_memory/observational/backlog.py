@@ -34,7 +34,7 @@ def track_saved(
     """Track saved messages, and request work where a threshold is reached.
 
     Call it in the transaction that saves the messages. It reads only counts, whatever the length
-    of the threads is.
+    of the threads is. A record is created when there is work for the first time, not earlier.
 
     Returns:
         The records that have work due now.
@@ -43,12 +43,11 @@ def track_saved(
     due: list[str] = []
     for key in _list_keys(messages, options.scope):
         record = _find_state(key)
-        is_new = record is None
+        if not _needs_work(key, record, options):
+            continue
         if record is None:
             record = generations.get_or_create_live(key, agent_id=agent_id)
-        # A new record may have older messages, which are not counted yet.
-        if is_new or _needs_work(key, record, options):
-            due.append(claims.request_work(key, agent_id) or record.pk)
+        due.append(claims.request_work(key, agent_id) or record.pk)
     return due
 
 
@@ -77,11 +76,14 @@ def _find_state(key: RecordKey) -> ObservationalRecord | None:
 
 
 def _needs_work(
-    key: RecordKey, record: ObservationalRecord, options: ObservationalMemoryOptions
+    key: RecordKey, record: ObservationalRecord | None, options: ObservationalMemoryOptions
 ) -> bool:
+    """Return whether a threshold is reached, or messages must be counted before that is known."""
     pending = tracking.count_pending(key)
-    # Edited messages have to be counted again before the thresholds are meaningful.
-    return pending.uncounted > 0 or status.build_status(record, options, pending).needs_work
+    if pending.uncounted or status.build_status(record, options, pending).needs_work:
+        return True
+    # Messages that were saved without observational memory are counted by the first cycle.
+    return record is None and tracking.has_untracked(key)
 
 
 def request(key: RecordKey, *, agent_id: str | None) -> str:

@@ -80,6 +80,18 @@ WHERE r.id = %s AND {_UNTRACKED}
 ORDER BY m.id ON CONFLICT DO NOTHING"""
 
 
+def has_untracked(key: RecordKey) -> str:
+    """Return SQL that tells if messages have no row. Parameters: the subject, the scope.
+
+    It is used while there is no record, so that few messages have a row. The ORM has no anti-join
+    that stops at the first message.
+    """
+    subject = "m.thread_id" if key.thread_id is not None else "m.resource_id"
+    return f"""SELECT EXISTS (SELECT FROM mastra_memory_message m
+    WHERE {subject} = %s AND m.signal <> 'state' AND NOT EXISTS (
+        SELECT FROM {_TRACKING} o WHERE o.message_id = m.id AND o.scope = %s))"""
+
+
 def _unobserved_rows(key: RecordKey, *, pending_only: bool = False) -> str:
     """Return SQL for the rows of unobserved messages: pending ones, then buffered ones.
 

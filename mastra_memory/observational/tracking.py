@@ -76,6 +76,12 @@ def track_missing(key: RecordKey) -> int:
     return total
 
 
+def has_untracked(key: RecordKey) -> bool:
+    """Return whether a thread or resource without a record has messages without a row."""
+    row = sql.fetch_one(queries.has_untracked(key), [key.subject_id, key.scope])
+    return row is not None and bool(row[0])
+
+
 def _count_uncounted(key: RecordKey) -> int:
     subject = key.subject_id
     rows = sql.fetch_all(queries.list_uncounted(key), [subject, subject, COUNT_BATCH_SIZE])

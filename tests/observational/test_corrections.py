@@ -141,7 +141,7 @@ def test_correction__keeps_chunks_and_what_is_appended_meanwhile(
 ) -> None:
     small = {"observation": {"messageTokens": 1_000, "bufferTokens": 100}}
     memory_settings(OPTIONS={"observationalMemory": small})
-    say(memory, thread, 200)
+    say(Memory(), thread, 200)
     with observer(SECOND):
         do_due_work()
     record = memory.edit_observation("0.1", "Lives in Paris", thread_id=thread.id)
