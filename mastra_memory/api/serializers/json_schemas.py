@@ -72,11 +72,11 @@ CONTENT: Schema = {
     ]
 }
 _MESSAGE: Schema = {
-    "id": TEXT,
+    "id": nullable(TEXT),
     "role": ROLE,
     "content": CONTENT,
     "createdAt": DATE_TIME_OR_MILLISECONDS,
-    "type": TEXT,
+    "type": nullable(TEXT),
 }
 MESSAGE = object_of(
     _MESSAGE | {"threadId": NON_EMPTY_TEXT, "resourceId": NON_EMPTY_TEXT},
@@ -150,7 +150,7 @@ def _memory_config(working_memory_enabled: Schema) -> Schema:
             "lastMessages": {"oneOf": [OPTION_NUMBER, {"type": "boolean", "enum": [False]}]},
             "readOnly": BOOLEAN,
             "filterIncompleteToolCalls": BOOLEAN,
-            "semanticRecall": {"oneOf": [BOOLEAN, recall]},
+            "semanticRecall": nullable({"oneOf": [BOOLEAN, recall]}),
             "workingMemory": working_memory,
         }
     )
