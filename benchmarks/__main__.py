@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import dataset, report, runner, scenarios, targets
+from benchmarks import dataset, report, runner, scenarios, targets, temporary
 from benchmarks.runner import Runner
 from benchmarks.scenarios import Scenario
 from tests.support import servers
@@ -40,7 +40,7 @@ def main() -> None:
         try:
             results = _measure(selected, var_dir, kit, token)
         finally:
-            _stop_database(var_dir)
+            temporary.stop_database(var_dir)
     if path := os.environ.get("BENCH_JSON"):
         Path(path).write_text(json.dumps(results, indent=1) + "\n")
 
@@ -58,15 +58,6 @@ def _prepare_our_database(var_dir: Path) -> str:
     get_user_model().objects.create_superuser("benchmark")
     with open(os.devnull, "w") as devnull:
         return str(call_command("create_token", "benchmark", stdout=devnull))
-
-
-def _stop_database(var_dir: Path) -> None:
-    from django.db import connection
-
-    from project import embedded_postgres
-
-    connection.close()
-    embedded_postgres.release(var_dir)
 
 
 def _measure(selected: Sequence[Scenario], var_dir: Path, kit: Path, token: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks import observation_svg
+from benchmarks import observation_svg, temporary
 from benchmarks.observation_svg import Marks, Series
 from benchmarks.observational_peer import fake_model
 from tests.support import servers
@@ -70,35 +70,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="observation-plot-") as folder:
         var_dir = Path(folder, "var")
         os.environ.update(servers.environment("benchmarks.observation_settings", var_dir))
-        _create_tables()
+        temporary.create_tables()
         try:
             budget, points = play(MESSAGES)
         finally:
-            _stop_database(var_dir)
+            temporary.stop_database(var_dir)
     target.write_text(draw(budget, points), encoding="utf-8")
     say(describe(budget, points))
     exceeded = list_exceeded(budget, points)
     for point in exceeded[:5]:
         say(f"Over budget after {point.messages} messages: {point}")
     return int(bool(exceeded))
-
-
-def _create_tables() -> None:
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
-
-
-def _stop_database(var_dir: Path) -> None:
-    from django.db import connection
-
-    from project import embedded_postgres
-
-    connection.close()
-    embedded_postgres.release(var_dir)
 
 
 def play(count: int) -> tuple[Budget, list[Point]]:

@@ -11,9 +11,9 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks import temporary
 from tests.support import servers
 from tests.support.servers import say
 
@@ -62,17 +62,8 @@ def _measure(step: int) -> dict[str, object]:
         results[name] = {"questions": questions, "log": log, "contexts": rows}
         say(f"{name}: {questions} questions to {len(group)} conversations")
         say(", ".join(f"{key} {value:.3f}" for key, value in log.items()))
-        _print_table(rows)
+        temporary.print_table(rows)
     return results
-
-
-def _print_table(rows: Mapping[str, Mapping[str, float]]) -> None:
-    columns = list(next(iter(rows.values())))
-    width = max(map(len, rows))
-    say(" " * width + "".join(f"{column:>10}" for column in columns))
-    for name, row in rows.items():
-        say(f"{name:<{width}}" + "".join(f"{row[column]:>10.3f}" for column in columns))
-    say()
 
 
 if __name__ == "__main__":

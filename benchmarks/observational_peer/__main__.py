@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks import temporary
 from benchmarks.observational_peer import report
 from benchmarks.observational_peer.fake_model import FakeModel
 from benchmarks.observational_peer.mastra import MastraEngine
@@ -40,12 +41,12 @@ def main() -> int:
         kit = servers.kit_with_packages(kit, Path(folder))
         variables = {"FAKE_MODEL_URL": fake.get_url("ours")}
         os.environ.update(servers.environment(SETTINGS, var_dir, **variables))
-        _create_tables()
+        temporary.create_tables()
         try:
             with MastraEngine(kit, fake, Path(folder, "mastra.log")) as mastra:
                 results = [(scenario, _play(scenario, fake, mastra)) for scenario in selected]
         finally:
-            _stop_database(var_dir)
+            temporary.stop_database(var_dir)
             fake.stop()
     if path := os.environ.get("PEER_JSON"):
         Path(path).write_text(json.dumps(_to_json(results), indent=1, ensure_ascii=False) + "\n")
@@ -59,24 +60,6 @@ def _select_scenarios() -> list[Scenario]:
     if unknown := set(names) - {scenario.name for scenario in SCENARIOS}:
         raise servers.ServerError(f"PEER_ONLY: unknown scenarios {sorted(unknown)}.")
     return [scenario for scenario in SCENARIOS if not names or scenario.name in names]
-
-
-def _create_tables() -> None:
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
-
-
-def _stop_database(var_dir: Path) -> None:
-    from django.db import connection
-
-    from project import embedded_postgres
-
-    connection.close()
-    embedded_postgres.release(var_dir)
 
 
 def _play(scenario: Scenario, fake: FakeModel, mastra: MastraEngine) -> Pairs:

@@ -26,6 +26,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks import temporary
 from tests.support import servers
 from tests.support.servers import say
 
@@ -116,7 +117,7 @@ def _measure_quality() -> Results:
     questions = sum(len(conversation.questions) for conversation in conversations)
     embedder = conf.app_settings().EMBEDDER
     say(f"quality: {questions} questions about {len(conversations)} conversations, {embedder}")
-    _print_table(details)
+    temporary.print_table(details)
     return {
         "quality": {name: round(row["recall@10"], 4) for name, row in details.items()},
         "quality_details": details,
@@ -141,7 +142,7 @@ def _measure_contexts() -> Results:
     rows |= measure("index")
     index.drop()  # loading the next messages is slow with an index
     say(f"context of a thread of {LONG_THREAD_MESSAGES} messages, milliseconds")
-    _print_table(rows)
+    temporary.print_table(rows)
     return rows
 
 
@@ -185,7 +186,7 @@ def _measure_latency(small: list[str], total: int) -> Results:
         "search by words, 50,000 in scope": latency.measure_search(big, "text"),
     }
     say(f"milliseconds with {total} messages")
-    _print_table(rows)
+    temporary.print_table(rows)
     return rows
 
 
@@ -218,7 +219,7 @@ def _compare_at_size(size: int, kit: Path, var_dir: Path, scratch: Path) -> Resu
     our_rate = embedding_rate.measure(min(size, EMBEDDED_MESSAGES))
     rows = {"ours": our_latency, "mastra": mastra_latency}
     say(f"recall with {size} messages of {PEER_RESOURCES} resources, milliseconds")
-    _print_table(rows)
+    temporary.print_table(rows)
     say(f"messages a second: ours {our_rate} embedded, mastra {mastra_rate} saved and embedded")
     say(f"recalls in which we find fewer messages: {fewer}\n")
     return {
@@ -226,15 +227,6 @@ def _compare_at_size(size: int, kit: Path, var_dir: Path, scratch: Path) -> Resu
         "hits": {"ours": sum(our_matches), "mastra": sum(mastra_matches), "fewer": fewer},
         "indexed_per_second": {"ours": our_rate, "mastra": mastra_rate},
     }
-
-
-def _print_table(rows: dict[str, dict[str, float]]) -> None:
-    columns = list(next(iter(rows.values())))
-    width = max(map(len, rows))
-    say(" " * width + "".join(f"{column:>11}" for column in columns))
-    for name, row in rows.items():
-        say(f"{name:<{width}}" + "".join(f"{row[column]:>11.3f}" for column in columns))
-    say()
 
 
 if __name__ == "__main__":
