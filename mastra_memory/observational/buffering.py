@@ -1,7 +1,6 @@
 """Buffer: observe messages in advance. The chunk becomes visible when it is activated."""
 
 from mastra_memory.db import leases
-from mastra_memory.exceptions import ClaimLost
 from mastra_memory.models.fields import new_id
 from mastra_memory.observational import (
     claims,
@@ -38,9 +37,7 @@ def buffer_pending(job: Work, claim: Claim, *, has_minimum: bool = True) -> int:
         ProviderUnavailable: The model did not answer.
         ProviderRefused: The model refused the request, or its answer was not usable.
     """
-    record = generations.find_live(job.key)
-    if record is None:
-        raise ClaimLost("The observational record was deleted.")
+    record = generations.get_live(job.key)
     settings = job.get_settings(record)
     found = tracking.list_unobserved(job.key, exclude_buffered=True)
     messages = selection.drop_pending_call(found)

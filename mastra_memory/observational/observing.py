@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from mastra_memory.db import leases
-from mastra_memory.exceptions import ClaimLost
 from mastra_memory.models.fields import new_id
 from mastra_memory.observational import (
     batches,
@@ -99,9 +98,7 @@ def _observe_resource(job: Work, claim: Claim, *, everything: bool) -> Iterator[
 
 def _observe_batch(job: Work, claim: Claim, messages: MessagesByThread) -> None:
     """Ask the Observer about these messages with one call, and commit what it wrote."""
-    record = generations.find_live(job.key)
-    if record is None:
-        raise ClaimLost("The observational record was deleted.")
+    record = generations.get_live(job.key)
     settings = job.get_settings(record)
     thread_ids = list(messages)
     read_tokens = sum(sum(tracking.count_tokens(items)) for items in messages.values())

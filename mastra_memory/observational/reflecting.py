@@ -107,7 +107,7 @@ def reflect_now(job: Work, *, prompt: str = "") -> bool:
 
 
 def _reflect(job: Work, claim: Claim, *, prompt: str = "", start_level: int | None = None) -> bool:
-    record = _get_live(claim)
+    record = generations.get_live(claim.key)
     settings = job.get_settings(record)
     read_log = record.active_observations
     target = settings.observation_tokens
@@ -154,7 +154,7 @@ def _reflect(job: Work, claim: Claim, *, prompt: str = "", start_level: int | No
 
 def _buffer(job: Work, claim: Claim) -> None:
     """Reflect on the first lines of the log in advance."""
-    record = _get_live(claim)
+    record = generations.get_live(claim.key)
     settings = job.get_settings(record)
     lines, size, target = thresholds.plan_buffered_reflection(
         tokens=record.observation_token_count,
@@ -217,13 +217,6 @@ def _activate(
         },
     )
     return True
-
-
-def _get_live(claim: Claim) -> ObservationalRecord:
-    record = generations.find_live(claim.key)
-    if record is None:
-        raise ClaimLost("The observational record was deleted.")
-    return record
 
 
 def _describe_start(record: ObservationalRecord, settings: ObservationSettings) -> dict[str, Any]:
