@@ -66,11 +66,18 @@ def load_events(
     return EventPage(
         entries=[_build_entry(event, mask, budget, shows_edits) for event in found[:PAGE_SIZE]],
         totals=observations.sum_events(record),
-        newer=record_url(record.pk, view="events", page=number - 1) if number > 1 else "",
-        older=record_url(record.pk, view="events", page=number + 1)
-        if len(found) > PAGE_SIZE
-        else "",
+        **_link_neighbours(record, "events", number, has_more=len(found) > PAGE_SIZE),
     )
+
+
+def _link_neighbours(
+    record: ObservationalRecord, view: str, number: int, *, has_more: bool
+) -> dict[str, str]:
+    """Return the addresses of the pages with newer and older entries; empty if there is none."""
+    return {
+        "newer": record_url(record.pk, view=view, page=number - 1) if number > 1 else "",
+        "older": record_url(record.pk, view=view, page=number + 1) if has_more else "",
+    }
 
 
 def _build_entry(
@@ -147,10 +154,7 @@ def load_generations(
         first=first,
         second=second,
         comparison=_compare(request, record, first, second, budget),
-        newer=record_url(record.pk, view="generations", page=number - 1) if number > 1 else "",
-        older=record_url(record.pk, view="generations", page=number + 1)
-        if len(found) > PAGE_SIZE
-        else "",
+        **_link_neighbours(record, "generations", number, has_more=len(found) > PAGE_SIZE),
     )
 
 

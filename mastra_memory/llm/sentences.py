@@ -208,11 +208,6 @@ def is_request(sentence: str) -> bool:
     return bool(_REQUEST.search(sentence))
 
 
-def states_fact(sentence: str) -> bool:
-    """Return whether somebody states, prefers or decides something about themselves."""
-    return bool(_STATEMENT.search(sentence)) and not is_question(sentence)
-
-
 def build_word_key(sentence: str) -> frozenset[str]:
     """Return the words by which repetitions are recognized."""
     words = list_words(sentence)

@@ -27,18 +27,20 @@ class ObservationRequestMethods(ObservationalMemoryMethods):
             ThreadNotFound: The thread does not exist.
             AccessDenied: The thread belongs to another resource.
         """
-        key = self._get_record_key(thread_id, resource_id, writes=True)
-        record = generations.get_or_create_live(key, agent_id=self.agent_id)
-        tasks.enqueue(tasks.observe_now, record.pk, user_name)
+        tasks.enqueue(tasks.observe_now, self._get_record_id(thread_id, resource_id), user_name)
 
     @retry_conflicts
     def start_reflecting(
         self, *, thread_id: str | None = None, resource_id: str | None = None, user_name: str = ""
     ) -> None:
         """Let a worker do what `reflect` does. It raises what `start_observing` raises."""
+        tasks.enqueue(tasks.reflect_now, self._get_record_id(thread_id, resource_id), user_name)
+
+    def _get_record_id(self, thread_id: str | None, resource_id: str | None) -> str:
+        """Return the id of the live record, which is created if there is none."""
         key = self._get_record_key(thread_id, resource_id, writes=True)
-        record = generations.get_or_create_live(key, agent_id=self.agent_id)
-        tasks.enqueue(tasks.reflect_now, record.pk, user_name)
+        record_id: str = generations.get_or_create_live(key, agent_id=self.agent_id).pk
+        return record_id
 
     astart_observing = make_async(start_observing)
     astart_reflecting = make_async(start_reflecting)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mastra_memory.content import message_text, tokens, transcript
+from mastra_memory.content import tokens, transcript
 from mastra_memory.content.truncation import truncate_at_word
 from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput, Issue, MastraMemoryError
@@ -256,8 +256,3 @@ def _format_line(line: transcript.TranscriptLine, request: RecallRequest) -> str
     if request.part_index is not None:
         return text[request.char_offset :]
     return truncate_at_word(text, MAX_LOW_DETAIL_CHARS) if request.detail == "low" else text
-
-
-def get_preview(message: StoredMessage) -> str:
-    """Return the beginning of the text of a message on one line, for lists."""
-    return truncate_at_word(" ".join(message_text.get_text(message.content).split()), 120)
