@@ -43,6 +43,8 @@ class AppSettings:
     REDACT: Sequence[str] = ("email", "phone", "card")
     """What is masked for users without the permission to see it: `email`, `phone`, `card`, and
     regular expressions of your own."""
+    REOPEN_ON_MESSAGE: bool = True
+    """Set the review of a resolved or waiting conversation to new when a user writes again."""
     CONTENT_SECURITY_POLICY: bool = True
     """Send a strict Content-Security-Policy with our admin pages. Use False to send your own."""
     MAX_BODY_BYTES: int = 20 * 1024 * 1024

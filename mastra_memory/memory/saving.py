@@ -30,7 +30,11 @@ class MessageSaving(MemoryBase):
         # `save_messages` needs no transaction around it, which would cost two more statements.
         # Only titles and observations must be requested in the transaction of the messages.
         with routing.atomic() if generates_titles or observes else nullcontext():
-            stored = messages.save_messages(drafts, embed_for=models)
+            stored = messages.save_messages(
+                drafts,
+                embed_for=models,
+                reopens_reviews=conf.app_settings().REOPEN_ON_MESSAGE,
+            )
             if generates_titles:
                 self._request_titles(stored)
             if observes:

@@ -12,6 +12,10 @@ MESSAGE_COLUMNS = sql.MESSAGE_COLUMNS
 # mastra_memory_refuse(), which raises an error, so that a part of a batch is never stored.
 # Sequences are drawn in the order of the batch, but rows are inserted in the order of their ids:
 # two transactions that insert the same new ids in different orders would cause a deadlock.
+# `closed` and `reopened` return resolved and waiting reviews to the reviewers when a customer
+# writes again. They are part of this statement because a separate one would cost each save a round
+# trip and could be lost between the two. A message that existed before, or that is much older than
+# the review's last change, was sent again or restored and does not reopen anything.
 STORE_MESSAGES = f"""WITH locked AS MATERIALIZED (
     SELECT id FROM mastra_memory_thread
     WHERE id = ANY (ARRAY(SELECT unnest(%b::text[]) UNION
@@ -39,7 +43,23 @@ saved AS (
         type = excluded.type, signal = excluded.signal, content = excluded.content,
         text = excluded.text, search = excluded.search
     WHERE m.resource_id = excluded.resource_id AND m.thread_id IN (SELECT id FROM locked)
-    RETURNING m.id, {sql.format_time("m.created_at")} AS created, m.sequence)
+    RETURNING m.id, {sql.format_time("m.created_at")} AS created, m.sequence, m.thread_id, m.role,
+        m.created_at),
+closed AS (
+    SELECT r.thread_id, r.status FROM mastra_memory_review r
+    WHERE %s AND r.status IN ('resolved', 'waiting') AND EXISTS (SELECT FROM saved s
+        WHERE s.thread_id = r.thread_id AND s.role = 'user'
+            AND s.created_at > r.updated_at - interval '1 hour'
+            AND NOT EXISTS (SELECT FROM mastra_memory_message o WHERE o.id = s.id))
+    FOR UPDATE),
+reopened AS (
+    UPDATE mastra_memory_review r SET status = 'new', resolved_at = NULL, changed_by_id = NULL,
+        version = r.version + 1, updated_at = clock_timestamp()
+    FROM closed WHERE r.thread_id = closed.thread_id RETURNING r.thread_id),
+logged AS (
+    INSERT INTO mastra_memory_threadchange (thread_id, kind, before, after)
+    SELECT thread_id, 'review', jsonb_build_object('status', status), '{{"status": "new"}}'
+    FROM closed)
 SELECT s.id, s.created, s.sequence, CASE WHEN c.stored <> %s THEN mastra_memory_refuse() END
 FROM (SELECT count(*) AS stored FROM saved) c LEFT JOIN saved s ON TRUE"""
 

@@ -30,7 +30,10 @@ INCOMPLETE_BATCH = "MM001"
 
 
 def save_messages(
-    messages: Sequence[ValidMessage], *, embed_for: Sequence[str] = ()
+    messages: Sequence[ValidMessage],
+    *,
+    embed_for: Sequence[str] = (),
+    reopens_reviews: bool = False,
 ) -> list[StoredMessage]:
     """Insert or replace the messages, all or none, in one statement.
 
@@ -41,6 +44,7 @@ def save_messages(
     Args:
         messages: What `validation.validate_messages` returned.
         embed_for: Models for which vectors are requested, in a second statement.
+        reopens_reviews: Whether a new message of a user sets resolved and waiting reviews to new.
 
     Returns:
         The stored messages, ordered by time and, within a millisecond, as in the batch.
@@ -56,7 +60,7 @@ def save_messages(
     needs_transaction = bool(embed_for) or routing.get_connection().in_atomic_block
     try:
         with routing.atomic() if needs_transaction else nullcontext():
-            rows = execute_store(messages)
+            rows = execute_store(messages, reopens_reviews=reopens_reviews)
             request_vectors([message.id for message in messages], embed_for)
     except DatabaseError as error:
         if not is_incomplete_batch(error):
@@ -89,7 +93,9 @@ def _to_stored_message(message: ValidMessage, created: str, sequence: int) -> St
     )
 
 
-def execute_store(messages: Sequence[ValidMessage]) -> list[sql.SqlRow]:
+def execute_store(
+    messages: Sequence[ValidMessage], *, reopens_reviews: bool = False
+) -> list[sql.SqlRow]:
     """Run the statement that stores a batch; return id, time and sequence of each message.
 
     It raises a `DatabaseError` with the SQLSTATE `INCOMPLETE_BATCH` if a message is not stored.
@@ -99,9 +105,11 @@ def execute_store(messages: Sequence[ValidMessage]) -> list[sql.SqlRow]:
     locks = [thread_ids, message_ids, thread_ids]
     language = conf.app_settings().SEARCH_LANGUAGE
     writes_words = len(messages) <= tsvector.MAX_MESSAGES_ON_SAVE
+    reopens_reviews = reopens_reviews and any(message.role == "user" for message in messages)
+    words = [writes_words, language]
     rows = sql.fetch_all_prepared(
         queries.STORE_MESSAGES,
-        [*locks, writes_words, language, *to_columns(messages), len(messages)],
+        [*locks, *words, *to_columns(messages), reopens_reviews, len(messages)],
     )
     return [row[:3] for row in rows]
 
