@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -21,7 +22,7 @@ from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
-from mastra_memory.review import thread_search
+from mastra_memory.review import thread_search, visits
 
 MAX_COUNT = 1_000
 """Lists count at most this many rows. Beyond it the page shows "more than"."""
@@ -96,6 +97,8 @@ class ThreadRow:
     passage: str
     """HTML with the matching words marked; empty without a search."""
     passage_id: str
+    has_unread: bool
+    """Whether there are messages newer than the last one that the user has seen."""
 
 
 class ThreadChangeList(TruncatedChangeList):
@@ -124,6 +127,7 @@ class ThreadChangeList(TruncatedChangeList):
         threads = list(self.result_list)
         mask = access.get_mask(request.user)
         previews = thread_search.load_previews([thread.pk for thread in threads], mask)
+        positions = visits.list_read_positions([thread.pk for thread in threads], request.user)
         passages = self._passages([thread.pk for thread in threads], mask)
         for thread in threads:
             preview = previews[thread.pk]
@@ -135,6 +139,7 @@ class ThreadChangeList(TruncatedChangeList):
                 preview=preview.preview,
                 passage=passages.get(hit, ""),
                 passage_id=hit,
+                has_unread=_is_after(preview.written_at, positions.get(thread.pk)),
             )
         self.result_list = threads
 
@@ -151,6 +156,10 @@ def _build_semantic_query(request: HttpRequest) -> str:
     """Return the query string of the same search by meaning."""
     kept = [(name, value) for name, value in request.GET.items() if value and name != "p"]
     return urlencode({**dict(kept), "by": "meaning"})
+
+
+def _is_after(time: datetime | None, other: datetime | None) -> bool:
+    return time is not None and other is not None and time > other
 
 
 def _format_count(count: int) -> str:

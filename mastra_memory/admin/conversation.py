@@ -70,6 +70,9 @@ class Timeline:
     find: str
     found: int
     newest_message: Message | None
+    """The newest message of the conversation, if it is on the page."""
+    newest_id: str
+    """Id of the newest message of the conversation; empty if it has no messages."""
 
 
 def load_timeline(
@@ -107,6 +110,7 @@ def load_timeline(
     # htmx puts a partial page in place of the link that was clicked. The page shows the messages on
     # the other side already, so it needs no link to them.
     is_partial = "part" in asked
+    newest_id = conversation_pages.find_newest_id(thread.pk) if page.has_later else last
     return Timeline(
         entries=entries,
         earlier=_page_link(
@@ -125,6 +129,7 @@ def load_timeline(
         find=find,
         found=len(matching),
         newest_message=page.messages[-1] if page.messages and not page.has_later else None,
+        newest_id=newest_id or "",
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -16,6 +16,7 @@ from mastra_memory.admin import access, edits
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.thread_filters import list_reviewers
+from mastra_memory.db import routing
 from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.models import Message, Review, Thread
 from mastra_memory.review import conversation_pages, notes, reviews, scores, tags
@@ -33,7 +34,65 @@ ReviewAction = Callable[[HttpRequest, Thread], str | CopyResult]
 """Runs an action and returns the message to show; empty for none."""
 
 
-def update_review(request: HttpRequest, thread: Thread) -> str:
+QUICK_STATUSES = {
+    "resolve": Review.Status.RESOLVED,
+    "take": Review.Status.IN_REVIEW,
+    "flag": Review.Status.FLAGGED,
+}
+"""The status that each button with the name `set` gives to the review."""
+
+
+def save_review(request: HttpRequest, thread: Thread) -> str:
+    """Save the form of the page: note, tags, scores, then status, priority and assignee.
+
+    Notes, tags and scores of one user do not conflict with changes of another. They are saved even
+    if the rest is refused, so that nothing the user wrote is lost.
+    """
+    has_saved_own = _save_own_input(request, thread)
+    try:
+        is_changed = _update_review(request, thread)
+    except (InvalidInput, StaleData) as error:
+        if has_saved_own:
+            text = _("Your notes, tags and scores were saved.")
+            raise type(error)(f"{error} {text}") from error
+        raise
+    if goes_to_next(request):
+        return _describe_review(request, thread)
+    if request.POST.get("set") == "take":
+        return _("Assigned to you.")
+    return _("Saved.") if is_changed or has_saved_own else ""
+
+
+def goes_to_next(request: HttpRequest) -> bool:
+    """Return True if the pressed button leads to the next conversation."""
+    return request.POST.get("then") == "next" or request.POST.get("set") == "resolve"
+
+
+@routing.atomic
+def _save_own_input(request: HttpRequest, thread: Thread) -> bool:
+    """Save the note, tags and scores in the form; return True if there were any."""
+    given = request.POST
+    text = given.get("text", "").strip()
+    if text:
+        notes.add_note(thread.pk, text, by=request.user)
+    if given.get("tag"):
+        tags.add_tag([thread.pk], given["tag"], by=request.user)
+    if given.get("untag"):
+        tags.remove_tag(thread.pk, given["untag"], by=request.user)
+    has_changed_scores = scores.save_scores(thread.pk, _read_answers(given), by=request.user)
+    return bool(text or given.get("tag") or given.get("untag") or has_changed_scores)
+
+
+def _read_answers(given: QueryDict) -> dict[int, str]:
+    """Return the answers in the form by the key of their criterion."""
+    return {
+        pk: str(value)
+        for name, value in given.items()
+        if name.startswith("score-") and (pk := read_integer(name[6:])) is not None
+    }
+
+
+def _update_review(request: HttpRequest, thread: Thread) -> int:
     """Change status, priority and assignee; fields missing from the form are kept."""
     given = request.POST
     fields: dict[str, Any] = {}
@@ -43,10 +102,15 @@ def update_review(request: HttpRequest, thread: Thread) -> str:
         fields["priority"] = int(given["priority"])
     if "assignee" in given:
         fields["assignee_id"] = _find_assignee_id(given["assignee"])
-    if not _update_review_fields(request, thread, **fields):
-        return ""
-    if given.get("then") != "next":
-        return _("Saved.")
+    if given.get("set") in QUICK_STATUSES:
+        fields["status"] = QUICK_STATUSES[given["set"]]
+    if given.get("set") == "take":
+        fields["assignee_id"] = request.user.pk
+    return _update_review_fields(request, thread, **fields) if fields else 0
+
+
+def _describe_review(request: HttpRequest, thread: Thread) -> str:
+    """Return a message about the conversation that the user leaves."""
     title = escape_bidi_overrides(access.get_mask(request.user)(thread.title))[:80] or thread.pk
     status = reviews.get_review(thread.pk).get_status_display()
     return _("“%(title)s” is now %(status)s.") % {"title": title, "status": status}
@@ -96,26 +160,6 @@ def _find_assignee_id(value: str) -> Any:
     return person.pk
 
 
-def assign_to_self(request: HttpRequest, thread: Thread) -> str:
-    """Assign the thread to the user and set its status to in review."""
-    _update_review_fields(
-        request, thread, assignee_id=request.user.pk, status=Review.Status.IN_REVIEW
-    )
-    return _("Assigned to you.")
-
-
-def add_tag(request: HttpRequest, thread: Thread) -> str:
-    """Add a tag. It is created if it does not exist."""
-    tags.add_tag([thread.pk], request.POST.get("tag", ""), by=request.user)
-    return ""
-
-
-def remove_tag(request: HttpRequest, thread: Thread) -> str:
-    """Remove a tag from the thread."""
-    tags.remove_tag(thread.pk, request.POST.get("tag", ""), by=request.user)
-    return ""
-
-
 def add_note(request: HttpRequest, thread: Thread) -> str:
     """Add a note to the thread or to one message."""
     message_id = request.POST.get("message") or None
@@ -129,17 +173,6 @@ def delete_note(request: HttpRequest, thread: Thread) -> str:
     if note is None or not notes.delete_note(thread.pk, note, by=request.user):
         raise InvalidInput(_("Only your own notes can be deleted."))
     return _("The note was deleted.")
-
-
-def save_scores(request: HttpRequest, thread: Thread) -> str:
-    """Save the scores of the user."""
-    answers = {
-        pk: str(value)
-        for name, value in request.POST.items()
-        if name.startswith("score-") and (pk := read_integer(name[6:])) is not None
-    }
-    scores.save_scores(thread.pk, answers, by=request.user)
-    return _("Your scores were saved.")
 
 
 def delete_messages(request: HttpRequest, thread: Thread) -> str:
@@ -174,13 +207,9 @@ def clone_thread(request: HttpRequest, thread: Thread) -> CopyResult:
 
 
 ACTIONS: dict[str, tuple[str, ReviewAction]] = {
-    "review": ("review_thread", update_review),
-    "take": ("review_thread", assign_to_self),
-    "tag": ("review_thread", add_tag),
-    "untag": ("review_thread", remove_tag),
+    "review": ("review_thread", save_review),
     "note": ("review_thread", add_note),
     "unnote": ("review_thread", delete_note),
-    "score": ("review_thread", save_scores),
     "drop": ("edit_transcript", delete_messages),
     "transfer": ("edit_transcript", transfer_thread),
     "undo": ("edit_transcript", undo_last_change),

@@ -115,10 +115,13 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         row = thread.row
         href = conversation.conversation_url(thread.pk, at=row.passage_id)
         return format_html(
-            '<a class="mm-title" href="{}"><bdi>{}</bdi></a>'
+            '<a class="mm-title" href="{}"><bdi>{}</bdi></a>{}'
             '<span class="mm-preview" dir="auto">{}{}</span>',
             href,
             escape_bidi_overrides(row.title)[:200] or thread.pk,
+            format_html(' <span class="mm-unread">{}</span>', gettext("new messages"))
+            if row.has_unread
+            else "",
             format_html("<b>{}:</b> ", row.role) if row.role and not row.passage else "",
             row.passage or escape_bidi_overrides(row.preview),
         )

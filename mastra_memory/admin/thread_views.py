@@ -30,7 +30,7 @@ from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import mask_beginning
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread, WorkingMemory
-from mastra_memory.review import notes, reviews, visits
+from mastra_memory.review import conversation_pages, notes, reviews, visits
 
 TEMPLATES = "admin/mastra_memory/thread"
 
@@ -157,7 +157,7 @@ class ThreadPages(MemoryAdmin):
                 return HttpResponseRedirect(conversation.conversation_url(result.thread_id))
             if result:
                 messages.success(request, result)
-            if request.POST.get("then") == "next":
+            if review_actions.goes_to_next(request):
                 return _redirect_whole_page(request, self._to_next(request, thread.pk))
         return HttpResponseRedirect(
             conversation.conversation_url(thread.pk, at=request.POST.get("at", ""))
@@ -186,7 +186,7 @@ class ThreadPages(MemoryAdmin):
         return HttpResponseRedirect(conversation.conversation_url(found))
 
     def presence_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Record that the user is viewing the page; return other viewers, changes and new notes."""
+        """Record that the user is viewing the page; return what is new, and who else is here."""
         thread = self._thread(request, object_id)
         visits.record_visit(thread.pk, request.user)
         review = reviews.get_review(thread.pk)
@@ -197,6 +197,9 @@ class ThreadPages(MemoryAdmin):
             "presence",
             others_here=visits.list_other_viewers(thread.pk, request.user),
             changed_by=review.changed_by if known != str(review.version) else None,
+            new_messages=conversation_pages.count_messages_after(
+                thread.pk, request.GET.get("newest", "")
+            ),
             new_notes=notes.count_notes_after(thread.pk, newest) if newest is not None else 0,
         )
 

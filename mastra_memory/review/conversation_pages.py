@@ -134,6 +134,24 @@ def find_first_unread(thread_id: str, read_up_to: datetime | None) -> str | None
     return messages.values_list("pk", flat=True).first()
 
 
+def find_newest_id(thread_id: str) -> str | None:
+    """Return the id of the newest message of the thread, or None if it has none."""
+    messages = Message.objects.filter(thread_id=thread_id).order_by("-created_at", "-sequence")
+    return messages.values_list("pk", flat=True).first()
+
+
+def count_messages_after(thread_id: str, message_id: str) -> int:
+    """Return how many messages follow this one, at most `MAX_LISTED_MESSAGES`.
+
+    Return 0 if the thread has no such message.
+    """
+    message = find_message(thread_id, message_id)
+    if message is None:
+        return 0
+    later = Message.objects.filter(thread_id=thread_id).filter(_after(message))
+    return later.order_by("created_at", "sequence").values("pk")[:MAX_LISTED_MESSAGES].count()
+
+
 def list_messages_with_notes(thread_id: str) -> list[str]:
     """Return the ids of the messages with review notes, oldest first."""
     notes = ReviewNote.objects.filter(thread_id=thread_id, message_id__isnull=False)

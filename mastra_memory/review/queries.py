@@ -1,7 +1,7 @@
 """The SQL of this package. Each docstring gives the reason for not using the ORM."""
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -132,18 +132,19 @@ def list_newest_matches(
 
 def list_previews(
     thread_ids: Sequence[str], *, max_messages: int, characters: int
-) -> list[tuple[str, int, str, str]]:
-    """Return the id, the message count, the role and text of the newest message of each thread.
+) -> list[tuple[str, int, str, str, datetime | None]]:
+    """Return id, message count, and role, text and time of the newest message of each thread.
 
     Counts are limited to `max_messages` and texts to `characters`. The ORM has no lateral joins: it
     would need a subquery for each column or a statement for each thread.
     """
     return sql.fetch_all(
-        """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, '')
+        """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, ''), p.created_at
         FROM unnest(%s::text[]) AS t (id)
         CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT FROM mastra_memory_message
             WHERE thread_id = t.id LIMIT %s) AS few) AS c
-        LEFT JOIN LATERAL (SELECT role, left(text, %s) AS text FROM mastra_memory_message
+        LEFT JOIN LATERAL (SELECT role, left(text, %s) AS text, created_at
+            FROM mastra_memory_message
             WHERE thread_id = t.id AND text <> ''
             ORDER BY created_at DESC, sequence DESC LIMIT 1) AS p ON TRUE""",
         [list(thread_ids), max_messages, characters],

@@ -60,14 +60,16 @@ def _compute_agreement(shares: list[float]) -> float | None:
 
 @retry_conflicts
 @routing.atomic
-def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> None:
+def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> int:
     """Save the user's answers by criterion key; an empty answer deletes the score.
 
-    Unknown and inactive criteria are ignored.
+    Unknown and inactive criteria are ignored. Return how many answers changed.
 
     Raises:
         InvalidInput: A criterion does not offer the answer. Nothing is saved.
     """
+    if not answers:
+        return 0
     criteria = {c.pk: c for c in Criterion.objects.filter(pk__in=answers, active=True)}
     scores = {s.criterion_id: s for s in Score.objects.filter(thread_id=thread_id, author=by)}
     changes = []
@@ -85,6 +87,7 @@ def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> None:
             )
         )
     history.record_changes(by, *changes)
+    return len(changes)
 
 
 def _save_answer(thread_id: str, criterion: Criterion, answer: str, by: Any) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import F, Func, QuerySet, Value
 
@@ -159,6 +160,8 @@ class ThreadPreview:
     role: str
     preview: str
     """The beginning of the newest message with text, masked and without Markdown."""
+    written_at: datetime | None
+    """The time of that message; None without one."""
 
 
 def load_previews(thread_ids: Sequence[str], mask: Mask = keep_text) -> dict[str, ThreadPreview]:
@@ -167,8 +170,8 @@ def load_previews(thread_ids: Sequence[str], mask: Mask = keep_text) -> dict[str
         thread_ids, max_messages=MAX_LISTED_MESSAGE_COUNT, characters=PREVIEW_CHARACTERS_READ
     )
     return {
-        thread_id: ThreadPreview(count, role, _build_preview(text, mask))
-        for thread_id, count, role, text in rows
+        thread_id: ThreadPreview(count, role, _build_preview(text, mask), written_at)
+        for thread_id, count, role, text, written_at in rows
     }
 
 

@@ -36,6 +36,13 @@ def get_read_position(thread_id: str, user: Any) -> datetime | None:
     return visits.values_list("read_up_to", flat=True).first()
 
 
+def list_read_positions(thread_ids: Sequence[str], user: Any) -> dict[str, datetime]:
+    """Return how far the user has read each thread, by id. Threads never read are left out."""
+    visits = Visit.objects.filter(thread__in=thread_ids, user=user)
+    positions = visits.values_list("thread_id", "read_up_to")
+    return {thread_id: read_up_to for thread_id, read_up_to in positions if read_up_to}
+
+
 def list_other_viewers(thread_id: str, user: Any) -> Sequence[str]:
     """Return the names of other users who have the thread open now."""
     since = timezone.now() - PRESENCE_TIMEOUT

@@ -1,14 +1,15 @@
 """The conversation page: what is on it, its ways out, and what it costs."""
 
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
-from mastra_memory.models import ModelUsage, ReviewNote, Visit
+from mastra_memory.models import Message, ModelUsage, ReviewNote, Visit
 from mastra_memory.working_memory import save_for_resource
-from tests.admin.pages import page_of, text_of, user_of
+from tests.admin.pages import LIST, page_of, text_of, user_of
 from tests.conftest import Statements
 from tests.support.factories import a_message, fill, make_record, make_thread, save, some_messages
 
@@ -135,6 +136,30 @@ def test_here__names_the_others(reviewer: Client, admin: Client) -> None:
     assert "root is looking at this conversation too" in text_of(reviewer.get(page_of(thread.id)))
     Visit.objects.filter(user=user_of(admin)).update(seen_at=timezone.now() - timedelta(minutes=2))
     assert "root is looking" not in text_of(reviewer.get(page_of(thread.id)))
+
+
+def test_list__marks_threads_with_messages_since_the_visit(reviewer: Client) -> None:
+    seen, unopened = make_thread(title="Seen"), make_thread(title="Unopened")
+    fill(seen, 2)
+    fill(unopened, 2)
+    reviewer.get(page_of(seen.id))
+    assert "new messages" not in text_of(reviewer.get(LIST))
+    save([a_message(seen, text="And now?", at=9_000)])
+    page = text_of(reviewer.get(LIST))
+    assert page.count("new messages") == 1 and "Seen new messages" in page
+
+
+def test_here__reports_new_messages(reviewer: Client) -> None:
+    thread = make_thread()
+    fill(thread, 60)
+    page = reviewer.get(page_of(thread.id) + "?from=start").content.decode()
+    newest = Message.objects.order_by("-created_at", "-sequence").first()
+    assert newest and f"newest={quote(newest.pk, safe='')}" in page
+    here = f"{LIST}{thread.id}/here/"
+    assert "new message" not in text_of(reviewer.get(here, {"newest": newest.pk}))
+    assert "new message" not in text_of(reviewer.get(here, {"newest": "deleted"}))
+    save([a_message(thread, at=9_000)])
+    assert "There is 1 new message." in text_of(reviewer.get(here, {"newest": newest.pk}))
 
 
 def test_page__costs_a_fixed_number_of_statements(reviewer: Client, statements: Statements) -> None:

@@ -4,7 +4,15 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from mastra_memory.models import Criterion, Review, ReviewNote, Score, Thread, ThreadChange
+from mastra_memory.models import (
+    Criterion,
+    Review,
+    ReviewNote,
+    Score,
+    Thread,
+    ThreadChange,
+    ThreadTag,
+)
 from tests.admin.conftest import SignIn
 from tests.admin.pages import LIST, do, page_of, text_of, user_of
 from tests.conftest import Statements
@@ -38,6 +46,58 @@ def test_review__an_outdated_form_changes_nothing(reviewer: Client, admin: Clien
     assert "Root changed this review while you were editing, so your change was not saved." in page
     assert "It is now: resolved, unassigned, priority normal." in page
     assert Review.objects.get().status == "resolved"
+
+
+WHOLE_FORM = {
+    "version": "0",
+    "status": "waiting",
+    "priority": "2",
+    "assignee": "",
+    "tag": "late",
+    "text": "call the carrier",
+}
+
+
+def make_scored_form() -> tuple[Criterion, dict[str, str]]:
+    number = Criterion.objects.create(name="Helpfulness")
+    return number, {**WHOLE_FORM, f"score-{number.pk}": "4"}
+
+
+@pytest.mark.parametrize(
+    ("button", "status"),
+    [
+        ({}, "waiting"),
+        ({"then": "stay"}, "waiting"),
+        ({"then": "next"}, "waiting"),
+        ({"set": "resolve"}, "resolved"),
+        ({"set": "flag"}, "flagged"),
+        ({"set": "take"}, "in_review"),
+    ],
+)
+def test_review__every_button_saves_the_whole_form(
+    reviewer: Client, button: dict[str, str], status: str
+) -> None:
+    thread = make_thread()
+    _criterion, form = make_scored_form()
+    do(reviewer, thread.id, "review", **form, **button)
+    review = Review.objects.get()
+    assert (review.status, review.priority, review.version) == (status, 2, 1)
+    assert review.assignee == (user_of(reviewer) if button == {"set": "take"} else None)
+    assert Score.objects.get().answer == "4"
+    assert ReviewNote.objects.get().text == "call the carrier"
+    assert ThreadTag.objects.get().tag.name == "late"
+
+
+def test_review__a_conflict_keeps_notes_and_scores(reviewer: Client, admin: Client) -> None:
+    thread = make_thread()
+    _criterion, form = make_scored_form()
+    do(admin, thread.id, "review", version="0", status="flagged")
+    page = text_of(do(reviewer, thread.id, "review", **form, set="resolve"))
+    assert "Your notes, tags and scores were saved." in page
+    assert "It is now: flagged" in page
+    assert Review.objects.get().status == "flagged"
+    assert Score.objects.get().answer == "4"
+    assert ReviewNote.objects.get().text == "call the carrier"
 
 
 def test_review__the_page_reports_changes_by_others(reviewer: Client, admin: Client) -> None:
@@ -95,10 +155,10 @@ def test_notes__only_one_s_own_can_be_deleted(reviewer: Client, admin: Client) -
 
 def test_tags__are_put_on_and_taken_off(reviewer: Client) -> None:
     thread = make_thread(title="Tagged")
-    do(reviewer, thread.id, "tag", tag="  late   parcel ")
+    do(reviewer, thread.id, "review", tag="  late   parcel ")
     assert "late parcel" in text_of(reviewer.get(LIST))
     assert "Tagged" in text_of(reviewer.get(LIST, {"tag": "late parcel"}))
-    do(reviewer, thread.id, "untag", tag="late parcel")
+    do(reviewer, thread.id, "review", untag="late parcel")
     assert "Tagged" not in text_of(reviewer.get(LIST, {"tag": "late parcel"}))
 
 
@@ -106,15 +166,15 @@ def test_scores__are_averaged_and_compared(reviewer: Client, admin: Client) -> N
     thread = make_thread()
     tone = Criterion.objects.create(name="Tone", kind="choice", choices="warm\nneutral\ncold")
     number = Criterion.objects.create(name="Help", minimum=1, maximum=5)
-    do(reviewer, thread.id, "score", **{f"score-{tone.pk}": "warm", f"score-{number.pk}": "5"})
-    response = do(admin, thread.id, "score", **{f"score-{number.pk}": "3"})
+    do(reviewer, thread.id, "review", **{f"score-{tone.pk}": "warm", f"score-{number.pk}": "5"})
+    response = do(admin, thread.id, "review", **{f"score-{number.pk}": "3"})
     page = text_of(response)
     assert "ana: 5, root: 3 · agreement 50 %" in page and "ana: warm" in page
     team = text_of(admin.get(f"{LIST}team/"))
     assert "75 % of the maximum, 2 scores, agreement 50 %" in team
-    do(admin, thread.id, "score", **{f"score-{number.pk}": "99"})
+    do(admin, thread.id, "review", **{f"score-{number.pk}": "99"})
     assert Score.objects.get(author=user_of(admin)).answer == "3"
-    do(admin, thread.id, "score", **{f"score-{number.pk}": ""})
+    do(admin, thread.id, "review", **{f"score-{number.pk}": ""})
     assert not Score.objects.filter(author=user_of(admin)).exists()
 
 
@@ -172,8 +232,8 @@ def test_delete__shows_what_goes_and_logs_what_it_was(admin: Client) -> None:
 
 def test_take__a_stale_version_is_refused(reviewer: Client, admin: Client) -> None:
     thread = make_thread()
-    do(admin, thread.id, "take", version="0")
-    page = text_of(do(reviewer, thread.id, "take", version="0"))
+    do(admin, thread.id, "review", set="take", version="0")
+    page = text_of(do(reviewer, thread.id, "review", set="take", version="0"))
     assert "Root changed this review" in page and "in review, root" in page
     assert Review.objects.get().assignee == user_of(admin)
 
@@ -196,7 +256,7 @@ def test_next__an_empty_queue_leads_to_unassigned_threads(reviewer: Client) -> N
 def test_saving__confirms_and_names_the_previous_thread(reviewer: Client) -> None:
     first, second = make_thread(title="Call anna@example.com"), make_thread(title="Second")
     for thread in (first, second):
-        page = text_of(do(reviewer, thread.id, "take", version="0"))
+        page = text_of(do(reviewer, thread.id, "review", set="take", version="0"))
         assert "Assigned to you." in page
     response = do(reviewer, first.id, "review", status="resolved", version="1", then="next")
     assert "“Call [email]” is now resolved." in text_of(response)
@@ -206,7 +266,7 @@ def test_saving__confirms_and_names_the_previous_thread(reviewer: Client) -> Non
 def test_history__describes_changes_in_words(reviewer: Client, admin: Client) -> None:
     thread, me = make_thread(title="A talk"), user_of(reviewer)
     do(reviewer, thread.id, "review", version="0", status="flagged", assignee=me.pk)
-    do(reviewer, thread.id, "tag", tag="late")
+    do(reviewer, thread.id, "review", tag="late")
     page = text_of(reviewer.get(page_of(thread.id)))
     assert "- status: new" in page and "+ status: flagged" in page
     assert "- assignee: unassigned" in page and "+ assignee: ana" in page

@@ -74,7 +74,7 @@ def test_filter__keeps_matching_threads(reviewer: Client, query: str) -> None:
     save(some_messages(other, 1))
     kind = OPPOSITES.get(query, query)
     if kind == "tag=late":
-        do(reviewer, wanted.id, "tag", tag="late")
+        do(reviewer, wanted.id, "review", tag="late")
     MAKERS[kind](wanted)
     name, _, value = query.partition("=")
     expected = ["other"] if query in OPPOSITES else ["wanted"]
@@ -181,7 +181,7 @@ def test_list__costs_a_fixed_number_of_statements(reviewer: Client, statements: 
         for _n in range(20):
             thread = make_thread()
             save(some_messages(thread, 2, prefix=f"{thread.id}-"))
-            do(reviewer, thread.id, "tag", tag="x")
+            do(reviewer, thread.id, "review", tag="x")
         with statements() as listed:
             reviewer.get(LIST, {"q": "message"})
         counts.append(len(listed))
@@ -295,7 +295,7 @@ def test_preview__leaves_out_signs_of_markdown(reviewer: Client) -> None:
 
 def test_tags__count_only_what_is_visible(admin: Client, settings: Settings) -> None:
     for resource in ("alice", "bob"):
-        do(admin, make_thread(resource).id, "tag", tag="late")
+        do(admin, make_thread(resource).id, "review", tag="late")
     assert "late 2" in text_of(admin.get("/admin/mastra_memory/tag/"))
     settings.MASTRA_MEMORY = {"ADMIN_THREADS": "tests.admin.test_access.only_alice"}
     assert "late 1" in text_of(admin.get("/admin/mastra_memory/tag/"))

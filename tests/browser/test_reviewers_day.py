@@ -48,9 +48,10 @@ def test_day__from_finding_to_the_next(sign_in: SignIn, talks: list[str]) -> Non
     page.get_by_label("New tag").fill("warranty")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator(".mm-side .mm-tag")).to_contain_text("warranty")
-    page.get_by_label("Helpfulness").select_option("4")
-    with page.expect_response(re.compile("/do/")):
-        page.get_by_role("button", name="Save scores").click()
+    page.get_by_label("Helpfulness").focus()
+    page.keyboard.press("4")
+    with page.expect_response(re.compile("/do/review/")):
+        page.get_by_role("button", name="Save", exact=True).last.click()
     assert Score.objects.get().answer == "4"
 
     message = page.locator("#content article").first
@@ -313,17 +314,22 @@ def test_draft__is_not_lost_by_a_key(sign_in: SignIn, talks: list[str]) -> None:
     note = page.get_by_label("Note on this conversation")
     note.press_sequentially("half a thought")
     note.press("Escape")
-    page.keyboard.press("f")  # saves the review in place: nothing to ask
-    expect(page.locator("#mm-head .mm-status")).to_have_text("flagged")
-    expect(page.locator("#mm-messages")).to_contain_text("Saved.")
-    expect(note).to_have_value("half a thought")
-    assert asked == []
     with page.expect_event("dialog"):
         page.keyboard.press("n")
     assert asked == ["beforeunload"] and "/tent/" in page.url
-    page.get_by_role("button", name="Add note").last.click()
+    page.get_by_label("Priority").select_option("high")
+    page.keyboard.press("Escape")
+    page.keyboard.press("f")  # saves everything in place: nothing to ask
+    expect(page.locator("#mm-head .mm-status")).to_have_text("flagged")
+    expect(page.locator("#mm-head .mm-priority")).to_contain_text("high")
     expect(page.locator(".mm-side .mm-note-text")).to_have_text("half a thought")
+    expect(note).to_have_value("")
     assert asked == ["beforeunload"]
+    page.get_by_label("Status").select_option("waiting")
+    page.keyboard.press("Escape")
+    with page.expect_event("dialog"):
+        page.keyboard.press("n")
+    assert asked == ["beforeunload", "beforeunload"]
 
 
 def test_presence__a_note_of_a_colleague_is_announced(sign_in: SignIn, talks: list[str]) -> None:

@@ -36,6 +36,13 @@ function writeNote() {
     actions.querySelector("textarea")?.focus();
 }
 
+function chooseAnswer(select, event) {
+    const answer = select.options[Number(event.key)];  // the first option is empty
+    if (!answer) return;
+    event.preventDefault();
+    select.value = answer.value;
+}
+
 function showKeys() {
     document.getElementById("mm-keys")?.showModal();
 }
@@ -63,6 +70,7 @@ const KEYS = onList ? LIST_KEYS : {
     t: () => press('[data-key="t"]'),
     f: () => press('[data-key="f"]'),
     s: () => focusOn("#mm-status"),
+    g: () => focusOn(".mm-score"),
     "#": () => focusOn("#mm-tag"),
     c: writeNote,
     e: editMessage,
@@ -77,6 +85,7 @@ const KEYS = onList ? LIST_KEYS : {
 document.addEventListener("keydown", (event) => {
     const field = event.target.closest("input, textarea, select, dialog[open]");
     if (field && !(onList && field.matches(".action-select"))) {
+        if (field.matches(".mm-score") && /^[1-9]$/.test(event.key)) chooseAnswer(field, event);
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) field.form?.requestSubmit();
         if (event.key === "Escape" && !field.matches("dialog")) field.blur();
         return;
@@ -103,8 +112,11 @@ document.addEventListener("formdata", (event) => {
 let sending = null;
 document.addEventListener("submit", (event) => { sending = event.target; });
 window.addEventListener("beforeunload", (event) => {
-    const isDraft = (field) => field.value !== field.defaultValue && field.form !== sending;
-    if ([...document.querySelectorAll("textarea, input.mm-wide")].some(isDraft)) event.preventDefault();
+    const isChanged = (field) => field.matches("select")
+        ? [...field.options].some((option) => option.selected !== option.defaultSelected)
+        : field.value !== field.defaultValue;
+    const fields = document.querySelectorAll("textarea, input.mm-wide, #mm-review :is(select, input:not([type=hidden]))");
+    if ([...fields].some((field) => field.form !== sending && isChanged(field))) event.preventDefault();
 });
 
 document.addEventListener("toggle", (event) => {
