@@ -8,6 +8,9 @@ from mastra_memory.adapters.library_metadata import Json, get_part_metadata
 from mastra_memory.content import tool_calls
 from mastra_memory.types import StoredMessage
 
+OUTCOME_KEYS = ("result", "isError", "errorText", "approval")
+"""The keys of a tool call that belong to its outcome."""
+
 
 def deduplicate_tool_calls(messages: Iterable[StoredMessage]) -> list[StoredMessage]:
     """Return the messages with each tool call once.
@@ -79,11 +82,13 @@ def _sort_results(step: Step, library: str) -> Step:
 def get_outcome(invocation: Mapping[str, Any]) -> tuple[Any, bool]:
     """Return the result of a tool call, and whether the call failed.
 
-    If there is no result, the reason of the failure or refusal is returned instead.
+    If there is no result, the reason of the failure or refusal is returned instead. The result of
+    a successful call may be None.
     """
-    failed = invocation.get("isError") is True or invocation.get("state") == "output-error"
+    state = invocation.get("state")
+    failed = invocation.get("isError") is True or state == "output-error"
     result = invocation.get("result")
-    if result is None:
+    if result is None and not (state == "result" and "result" in invocation and not failed):
         approval = invocation.get("approval")
         reason = approval.get("reason") if isinstance(approval, Mapping) else None
         result = invocation.get("errorText") or reason or ""

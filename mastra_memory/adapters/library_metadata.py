@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from mastra_memory.content.normalization import Content
+from mastra_memory.db import json_text
+from mastra_memory.exceptions import InvalidInput
 
 Json = dict[str, Any]
 
@@ -11,6 +15,24 @@ Json = dict[str, Any]
 def drop_empty(value: Mapping[str, Any]) -> Json:
     """Return the mapping without the keys whose values are None, `[]` or `{}`."""
     return {key: item for key, item in value.items() if item is not None and item not in ([], {})}
+
+
+def make_jsonable(fields: Mapping[str, Any]) -> Json:
+    """Return the fields as JSON values, because tools may attach any Python object to a message.
+
+    Bytes become base64 text, sets become lists, and dataclasses become objects. A value without a
+    JSON form becomes None; so does a whole field that is too deep or contains itself.
+    """
+    return {key: _convert_to_json(value) for key, value in fields.items()}
+
+
+def _convert_to_json(value: Any) -> Any:
+    try:
+        converted = to_jsonable_python(value, bytes_mode="base64", fallback=lambda _: None)
+        json_text.dumps(converted)
+    except (ValueError, InvalidInput):
+        return None
+    return converted
 
 
 def attach_metadata(

@@ -7,14 +7,19 @@ import pytest
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
+    ChatMessage,
+    ChatMessageChunk,
     HumanMessage,
     RemoveMessage,
     SystemMessage,
+    SystemMessageChunk,
     ToolMessage,
+    ToolMessageChunk,
 )
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 
 from mastra_memory.adapters.langchain import MastraChatMessageHistory, to_messages
-from mastra_memory.exceptions import AccessDenied
+from mastra_memory.exceptions import AccessDenied, InvalidInput
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Thread
 from mastra_memory.types import StoredMessage
@@ -140,6 +145,11 @@ CONVERSATIONS: dict[str, list[BaseMessage]] = {
         result("two"),
     ],
     "a result without a call": [result(name="weather")],
+    "a streamed result": [
+        AIMessage("", tool_calls=[CALL]),
+        ToolMessageChunk("sunny", tool_call_id="c1"),
+    ],
+    "an empty result": [AIMessage("", tool_calls=[CALL]), result("")],
 }
 
 
@@ -188,9 +198,118 @@ def test_history__deletes_removed_messages() -> None:
     assert [one.content for one in history().messages] == ["Two", "Three"]
 
 
-def test_history__drops_system_messages() -> None:
-    history().add_messages([SystemMessage("Obey"), HumanMessage("Hello")])
+REMOVALS: dict[str, list[BaseMessage]] = {
+    "one": [RemoveMessage(id="h1")],
+    "the same twice": [RemoveMessage(id="h1"), RemoveMessage(id="h1")],
+    "one and a new one": [RemoveMessage(id="a2"), HumanMessage("New", id="n1")],
+    "one that is added again": [RemoveMessage(id="h1"), HumanMessage("Again", id="h1")],
+    "one that was just changed": [HumanMessage("Again", id="h1"), RemoveMessage(id="h1")],
+    "all": [RemoveMessage(id=REMOVE_ALL_MESSAGES)],
+    "all, then new ones": [
+        RemoveMessage(id=REMOVE_ALL_MESSAGES),
+        HumanMessage("Summary", id="s1"),
+        AIMessage("Right", id="s2"),
+    ],
+    "all after new ones": [
+        HumanMessage("Gone", id="s1"),
+        RemoveMessage(id="h1"),
+        RemoveMessage(id=REMOVE_ALL_MESSAGES),
+        AIMessage("Kept", id="s2"),
+    ],
+    "all twice": [
+        RemoveMessage(id=REMOVE_ALL_MESSAGES),
+        HumanMessage("Gone", id="s1"),
+        RemoveMessage(id=REMOVE_ALL_MESSAGES),
+        AIMessage("Kept", id="s2"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", REMOVALS)
+def test_add_messages__removes_what_langgraph_removes(name: str) -> None:
+    stored: list[BaseMessage] = [
+        HumanMessage("Weather?", id="h1"),
+        AIMessage("", tool_calls=[CALL], id="a1"),
+        result(id="r1"),
+        AIMessage("Sunny", id="a2"),
+    ]
+    history().add_messages(stored)
+    history().add_messages(REMOVALS[name])
+    assert history().messages == add_messages(stored, REMOVALS[name])  # type: ignore[arg-type]
+
+
+def test_add_messages__applies_removals_in_order() -> None:
+    added: list[BaseMessage] = [HumanMessage("Kept", id="s1"), HumanMessage("Gone", id="s2")]
+    removals = [RemoveMessage(id=REMOVE_ALL_MESSAGES), RemoveMessage(id="s2")]
+    history().add_messages([HumanMessage("Gone", id="h1")])
+    history().add_messages([removals[0], *added, removals[1]])
+    assert history().messages == added[:1]
+
+
+def test_add_messages__removes_single_tool_result() -> None:
+    stored = [AIMessage("", tool_calls=[CALL, OTHER], id="a1"), result(id="r1")]
+    stored.append(result("cold", "c2", id="r2"))
+    history().add_messages(stored)
+    history().add_messages([RemoveMessage(id="r1")])
+    assert history().messages == [stored[0], stored[2]]
+
+
+def test_add_messages__removes_messages_of_other_clients() -> None:
+    save([a_message(make_thread("ann", "t"), "m1"), a_message(make_thread("ann", "u"), "m2")])
+    history().add_messages([RemoveMessage(id="m1"), RemoveMessage(id="m2")])
+    assert history().messages == [] and len(history("u").messages) == 1
+
+
+def test_add_messages__removes_nothing_if_it_stores_nothing() -> None:
+    history().add_messages([HumanMessage("One", id="h1")])
+    too_many = [HumanMessage("Two") for _ in range(5000)]
+    for removal_id in ("h1", REMOVE_ALL_MESSAGES):
+        with pytest.raises(InvalidInput):
+            history().add_messages([RemoveMessage(id=removal_id), *too_many])
+    assert [one.content for one in history().messages] == ["One"]
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        SystemMessage("Obey"),
+        SystemMessageChunk("Obey"),
+        ChatMessage("Obey", role="system"),
+        ChatMessage("Obey", role="developer"),
+        ChatMessageChunk("Obey", role="System"),
+    ],
+)
+def test_history__drops_instructions(instruction: BaseMessage) -> None:
+    history().add_messages([instruction, HumanMessage("Hello")])
     assert [one.content for one in history().messages] == ["Hello"]
+
+
+def test_history__keeps_messages_of_other_speakers() -> None:
+    speakers = {"user": "user", "Ann": "user", "assistant": "assistant", "function": "assistant"}
+    messages = [ChatMessage(f"I am {role}", role=role) for role in speakers]
+    history().add_messages(messages)
+    assert history().messages == messages
+    assert [one.role for one in list_stored()] == list(speakers.values())
+
+
+def test_history__keeps_what_has_a_json_form() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    odd = {"object": object(), "set": {1}, "bytes": b"\xff", "kept": [1, {"a": None}], "loop": loop}
+    history().add_messages(
+        [
+            HumanMessage("Weather?", additional_kwargs=odd),
+            AIMessage("", tool_calls=[CALL], response_metadata={"odd": object(), "model": "gpt"}),
+            result("sunny", artifact=odd | {"loop": None}, id="r1"),
+            AIMessage([{"type": "image", "data": b"\xff"}, {"type": "text", "text": "Sunny"}]),
+        ]
+    )
+    human, call, tool, answer = history().messages
+    assert (human.content, human.additional_kwargs) == ("Weather?", {})
+    assert call.response_metadata == {"odd": None, "model": "gpt"}
+    expected = {"object": None, "set": [1], "bytes": "_w==", "kept": [1, {"a": None}], "loop": None}
+    assert isinstance(tool, ToolMessage) and tool.artifact == expected
+    assert answer.content[1] == {"type": "text", "text": "Sunny"}
 
 
 def test_clear__keeps_the_thread() -> None:
@@ -206,6 +325,8 @@ def test_history__refuses_thread_of_other_resource() -> None:
     for verb in (
         lambda: history().messages,
         lambda: history().add_messages([HumanMessage("x")]),
+        lambda: history().add_messages([RemoveMessage(id="x")]),
+        lambda: history().add_messages([RemoveMessage(id=REMOVE_ALL_MESSAGES)]),
         lambda: history().clear(),
     ):
         with pytest.raises(AccessDenied):

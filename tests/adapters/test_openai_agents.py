@@ -20,7 +20,7 @@ from mastra_memory.memory import Memory
 from mastra_memory.models import Message
 from mastra_memory.types import StoredMessage
 from tests.adapters.mastra_storage import save_repeated_call
-from tests.support.factories import Json, a_message, make_thread, save
+from tests.support.factories import Json, a_message, make_record, make_thread, save
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 
@@ -193,6 +193,63 @@ def test_get_items__limit_drops_outputs_without_call(limit: int) -> None:
     assert run_async(session().get_items(limit)) == wanted
     chosen = session(session_settings=SessionSettings(limit=limit))
     assert run_async(chosen.get_items()) == wanted
+
+
+TOOLS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "computer_call": "computer_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "tool_search_call": "tool_search_output",
+    "program": "program_output",
+}
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("kind", TOOLS)
+def test_get_items__limit_drops_outputs_of_all_tools(kind: str, one_by_one: bool) -> None:
+    done = {"type": TOOLS[kind], "call_id": "c1", "output": {"type": "computer_screenshot"}}
+    items: list[Json] = [ASK, {"type": kind, "call_id": "c1"}, done, assistant_item("done")]
+    for batch in [[item] for item in items] if one_by_one else [items]:
+        run_async(session().add_items(batch))
+    kinds = [
+        [item.get("type", "message") for item in run_async(session().get_items(limit))]
+        for limit in range(5)
+    ]
+    whole = ["message", kind, TOOLS[kind], "message"]
+    assert kinds == [[], ["message"], ["message"], whole[1:], whole]
+
+
+def test_get_items__limit_drops_outputs_of_other_calls() -> None:
+    items = [call(), output(value="one"), call(), output(value="two")]
+    run_async(session().add_items(items))
+    assert run_async(session().get_items(3)) == items[2:]
+    approval = {"type": "mcp_approval_request", "id": "m1", "name": "x"}
+    answer = {"type": "mcp_approval_response", "approval_request_id": "m1", "approve": True}
+    run_async(session().add_items([approval, answer]))
+    assert run_async(session().get_items(2)) == [approval, answer]
+    assert run_async(session().get_items(1)) == []
+
+
+def test_get_items__observed_calls_leave_no_outputs() -> None:
+    thread = make_thread("ann", "t")
+    memory = Memory(options={"observationalMemory": True})
+    for items in ([{"type": "computer_call", "call_id": "c1"}], [ASK]):
+        run_async(session().add_items(items))
+    seen = list_stored()
+    run_async(session().add_items([{"type": "computer_call_output", "call_id": "c1"}, ASK]))
+    record = make_record(thread, active_observations="* looked", last_observed_at=seen[1].created)
+    record.observed_message_ids = [message.id for message in seen]
+    record.save()
+    assert run_async(session(memory=memory).get_items()) == [ASK]
+
+
+def test_session__returns_null_output() -> None:
+    items = [call(), output(value=None)]
+    run_async(session().add_items(items))
+    assert run_async(session().get_items()) == items
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)

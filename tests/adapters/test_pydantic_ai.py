@@ -18,6 +18,8 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    RetryFeedbackPart,
+    RetryPromptPart,
     SystemPromptPart,
     TextContent,
     TextPart,
@@ -78,6 +80,7 @@ def make_return(call_id: str, content: Any, **more: Any) -> ToolReturnPart:
 
 
 CALL = ToolCallPart("weather", {"city": "Rome"}, "c1")
+ERROR_DETAILS = {"type": "missing", "loc": ["city"], "msg": "Field required", "input": {}}
 CONVERSATIONS: dict[str, list[ModelMessage]] = {
     "text": [ask("Hello"), reply(TextPart("Hi there"))],
     "everything about a response": [
@@ -175,6 +178,7 @@ CONVERSATIONS: dict[str, list[ModelMessage]] = {
         ask("Still there?"),
         ModelRequest([make_return("c1", "warm")]),
     ],
+    "a result that is null": [reply(CALL), ModelRequest([make_return("c1", None)])],
 }
 
 
@@ -183,6 +187,31 @@ CONVERSATIONS: dict[str, list[ModelMessage]] = {
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_to_messages__returns_what_was_saved(name: str, one_by_one: bool) -> None:
     assert round_trip(CONVERSATIONS[name], one_by_one=one_by_one) == CONVERSATIONS[name]
+
+
+@pytest.mark.django_db
+@pytest.mark.filterwarnings("ignore:.*RetryPromptPart")
+@pytest.mark.parametrize("content", ["again", [ERROR_DETAILS]])
+def test_from_messages__keeps_call_of_deprecated_retry_part(content: Any) -> None:
+    retry = RetryPromptPart(content, tool_name="weather", tool_call_id="c1", timestamp=NOW)
+    feedback = RetryPromptPart("Shorter", timestamp=NOW)
+    for message in (ask("Weather?"), reply(CALL), ModelRequest([retry]), ModelRequest([feedback])):
+        Memory().save_turn("t", adapter.from_messages([message]), resource_id="ann")
+    history = Memory().context("t").messages
+    _, call, answer, request = adapter.to_messages(history)
+    assert call.parts == [CALL]
+    assert isinstance(answer.parts[0], ToolReturnPart)
+    assert (answer.parts[0].outcome, answer.parts[0].content) == ("retried", content)
+    assert isinstance(request.parts[0], RetryFeedbackPart)
+
+
+@pytest.mark.django_db
+def test_from_messages__keeps_what_has_a_json_form() -> None:
+    part = make_return("c1", "warm", metadata={"object": object(), "set": {1}, "bytes": b"\xff"})
+    _, request = round_trip([reply(CALL), ModelRequest([part])])
+    assert isinstance(request.parts[0], ToolReturnPart)
+    assert request.parts[0].content == "warm"
+    assert request.parts[0].metadata == {"object": None, "set": [1], "bytes": "_w=="}
 
 
 @pytest.mark.django_db

@@ -18,6 +18,7 @@ from langchain_core.messages import (
 )
 
 from mastra_memory.adapters.assistant_steps import (
+    OUTCOME_KEYS,
     deduplicate_tool_calls,
     get_outcome,
     is_tool_call,
@@ -31,12 +32,24 @@ from mastra_memory.adapters.library_metadata import (
     build_content,
     get_message_metadata,
     get_part_metadata,
+    make_jsonable,
 )
+from mastra_memory.db import routing
 from mastra_memory.memory import Memory
 from mastra_memory.types import StoredMessage
 
 _ID_NAMESPACE = uuid.UUID("8d1f0f57-3c5b-4f0a-8d0e-0d6f0c7b7f0e")
-_ROLES = {"human": "user", "HumanMessageChunk": "user", "ai": "assistant", "tool": "tool"}
+REMOVE_ALL_ID = "__remove_all__"
+"""LangGraph's id of a `RemoveMessage` that removes everything before it. The constant is defined
+here because LangGraph need not be installed."""
+INSTRUCTION_KINDS = ("system", "SystemMessageChunk")
+INSTRUCTION_ROLES = ("system", "developer")
+"""Roles of a `ChatMessage` that is an instruction of the application."""
+TOOL_KINDS = ("tool", "ToolMessageChunk")
+_USER_KINDS = ("human", "HumanMessageChunk")
+_CHAT_KINDS = ("chat", "ChatMessageChunk")
+_ANSWER_ROLES = ("assistant", "ai", "model", "tool", "function")
+"""Roles of a `ChatMessage` that is not a message of a person."""
 
 
 class MastraChatMessageHistory(BaseChatMessageHistory):
@@ -76,17 +89,36 @@ class MastraChatMessageHistory(BaseChatMessageHistory):
         ]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Store messages, and delete those that LangGraph names in a `RemoveMessage`."""
-        removed_ids = [
-            _make_row_id(self.thread_id, message.id)
-            for message in messages
-            if isinstance(message, RemoveMessage)
-        ]
-        if removed_ids:
-            self.memory.delete_messages(removed_ids)
-        added = [message for message in messages if not isinstance(message, RemoveMessage)]
-        rows = from_messages(added, self.thread_id)
-        self.memory.save_turn(self.thread_id, rows, resource_id=self.resource_id)
+        """Store messages, and delete those that LangGraph names in a `RemoveMessage`.
+
+        As in LangGraph, a `RemoveMessage` with the id `__remove_all__` deletes all messages of the
+        thread, and the messages before it are not stored.
+        """
+        removed_ids, added, removes_all = _apply_removals(messages)
+        with routing.atomic():
+            if removes_all:
+                self.clear()
+            elif removed_ids:
+                self._delete_messages(removed_ids)
+            rows = from_messages(added, self.thread_id)
+            self.memory.save_turn(self.thread_id, rows, resource_id=self.resource_id)
+
+    def _delete_messages(self, library_ids: set[str]) -> None:
+        """Delete messages of the thread by their ids in LangChain.
+
+        The result of a tool is stored in the message with its call, so it is removed from there.
+        """
+        row_ids = {_make_row_id(self.thread_id, library_id) for library_id in library_ids}
+        deleted, changed = [], []
+        for message in self._read_messages():
+            if message.id in row_ids or message.id in library_ids:
+                deleted.append(message.id)
+            elif (content := _remove_results(message, library_ids)) is not None:
+                changed.append({"id": message.id, "content": content})
+        if deleted:
+            self.memory.delete_messages(deleted)
+        if changed:
+            self.memory.update_messages(changed)
 
     def clear(self) -> None:
         """Delete all messages of the thread, but not the thread."""
@@ -99,6 +131,47 @@ class MastraChatMessageHistory(BaseChatMessageHistory):
             self.thread_id, resource_id=self.resource_id, per_page=False
         )
         return page.messages
+
+
+def _apply_removals(
+    messages: Sequence[BaseMessage],
+) -> tuple[set[str], list[BaseMessage], bool]:
+    """Return the ids to remove, the messages to store, and whether to remove all stored ones.
+
+    Removals apply in order: a message that comes after the removal of its id replaces the stored
+    message, and one that comes before it is not stored.
+    """
+    removed_ids: set[str] = set()
+    added: list[BaseMessage] = []
+    removes_all = False
+    for message in messages:
+        if not isinstance(message, RemoveMessage):
+            removed_ids.discard(message.id or "")
+            added.append(message)
+        elif message.id == REMOVE_ALL_ID:
+            removed_ids, added, removes_all = set(), [], True
+        elif message.id:
+            added = [one for one in added if one.id != message.id]
+            removed_ids.add(message.id)
+    return removed_ids, added, removes_all
+
+
+def _remove_results(message: StoredMessage, library_ids: set[str]) -> Json | None:
+    """Return the content without the tool results that have these ids; None if it has none."""
+    changed = False
+    parts = []
+    for part in message.content.get("parts", ()):
+        metadata = get_part_metadata(LIBRARY, part)
+        if metadata.get("return", {}).get("id") in library_ids and is_tool_call(part):
+            call = {k: v for k, v in part["toolInvocation"].items() if k not in OUTCOME_KEYS}
+            part = {**part, "toolInvocation": {**call, "state": "call"}}
+            part["providerMetadata"] = {
+                **part["providerMetadata"],
+                LIBRARY: {key: value for key, value in metadata.items() if key != "return"},
+            }
+            changed = True
+        parts.append(part)
+    return {**message.content, "parts": parts} if changed else None
 
 
 def _make_row_id(thread_id: str, message_id: str | None) -> str:
@@ -116,8 +189,8 @@ def from_messages(messages: Sequence[BaseMessage], thread_id: str) -> list[Json]
     rows = []
     for message in messages:
         dumped = message_to_dict(message)
-        kind, data = dumped["type"], dumped["data"]
-        if kind == "system":
+        kind, data = dumped["type"], make_jsonable(dumped["data"])
+        if _is_instruction(kind, data):
             continue
         row = {"role": _get_role(kind, data), "content": _convert_content(kind, data)}
         if data.get("id"):
@@ -126,27 +199,39 @@ def from_messages(messages: Sequence[BaseMessage], thread_id: str) -> list[Json]
     return rows
 
 
+def _is_instruction(kind: str, data: Json) -> bool:
+    if kind in INSTRUCTION_KINDS:
+        return True
+    return kind in _CHAT_KINDS and str(data.get("role")).strip().lower() in INSTRUCTION_ROLES
+
+
 def _get_role(kind: str, data: Json) -> str:
-    if kind == "chat":
-        return "assistant" if data.get("role") in ("assistant", "ai") else "user"
-    return _ROLES.get(kind, "assistant")
+    if kind in TOOL_KINDS:
+        return "tool"
+    if kind in _CHAT_KINDS:
+        is_answer = str(data.get("role")).strip().lower() in _ANSWER_ROLES
+        return "assistant" if is_answer else "user"
+    return "user" if kind in _USER_KINDS else "assistant"
 
 
 def _convert_content(kind: str, data: Json) -> Json:
-    if kind == "tool":
-        return _convert_tool_result(data)
+    content = "" if data.get("content") is None else data["content"]
+    if kind in TOOL_KINDS:
+        return _convert_tool_result(kind, data | {"content": content})
     metadata = {key: value for key, value in data.items() if key not in ("content", "tool_calls")}
     metadata["type"] = kind
-    metadata["is_list"] = isinstance(data["content"], list) or None
-    parts = content_blocks.build_parts(data["content"], data.get("tool_calls") or [])
+    metadata["is_list"] = isinstance(content, list) or None
+    parts = content_blocks.build_parts(content, data.get("tool_calls") or [])
     parts = parts or [{"type": "text", "text": ""}]
     return build_content(LIBRARY, parts, metadata)
 
 
-def _convert_tool_result(data: Json) -> Json:
+def _convert_tool_result(kind: str, data: Json) -> Json:
     converted_keys = ("content", "tool_call_id", "name", "type", "status")
     metadata = {key: value for key, value in data.items() if key not in converted_keys}
     metadata |= {"name": data.get("name"), "order": time.time_ns()}
+    if kind != "tool":
+        metadata["type"] = kind
     failed = data.get("status") == "error"
     invocation = {
         "state": "output-error" if failed else "result",
@@ -211,10 +296,11 @@ def _build_tool_message(part: Json) -> Json:
     if not is_own:
         content = content if isinstance(content, str) else content_blocks.dump_json(content)
         metadata["name"] = call.get("toolName")
+    kind = metadata.pop("type", "tool")
     data = {
         "content": content,
         "tool_call_id": str(call.get("toolCallId")),
         "status": "error" if failed else "success",
         **metadata,
     }
-    return {"type": "tool", "data": data}
+    return {"type": kind, "data": data}

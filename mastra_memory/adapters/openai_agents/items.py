@@ -24,6 +24,7 @@ from mastra_memory.adapters.library_metadata import (
     build_content,
     get_message_metadata,
     get_part_metadata,
+    make_jsonable,
     make_opaque_part,
 )
 from mastra_memory.content.message_text import get_reasoning_text
@@ -43,7 +44,7 @@ def from_items(items: Iterable[Any]) -> list[Json]:
     into the parts of their calls.
     """
     rows: list[Json] = []
-    for item in items:
+    for item in map(make_jsonable, items):
         if item.get("role") in SKIPPED_ROLES:
             continue
         role, parts = _convert_item(item)
@@ -277,10 +278,35 @@ def _build_entry(role: str, part: Json, metadata: Json) -> Json | None:
 
 
 def drop_orphan_outputs(items: Sequence[Any]) -> list[Any]:
-    """Remove outputs whose calls are not among the items, because OpenAI refuses them."""
-    call_ids = {item.get("call_id") for item in items if item.get("type") == "function_call"}
-    return [
-        item
-        for item in items
-        if item.get("type") != "function_call_output" or item.get("call_id") in call_ids
-    ]
+    """Remove outputs whose calls are not before them, because OpenAI refuses them.
+
+    This applies to the outputs of all kinds of tools, and to answers to requests for approval.
+    """
+    call_keys: set[tuple[str, Any]] = set()
+    kept = []
+    for item in items:
+        kind = item.get("type") or "message"
+        if (answered := _get_answered_call(kind, item)) is None:
+            call_keys.add(_get_call_key(kind, item))
+        elif answered not in call_keys:
+            continue
+        kept.append(item)
+    return kept
+
+
+def _get_call_key(kind: str, item: Mapping[str, Any]) -> tuple[str, Any]:
+    call_id = item.get("id") if kind == "mcp_approval_request" else item.get("call_id")
+    return kind.removesuffix("_call"), call_id
+
+
+def _get_answered_call(kind: str, item: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """Return the key of the call that an output belongs to, or None for another item.
+
+    The output of a `computer_call` is a `computer_call_output`, and so on for each kind of tool;
+    that of a `tool_search_call` is a `tool_search_output`.
+    """
+    if kind == "mcp_approval_response":
+        return "mcp_approval_request", item.get("approval_request_id")
+    if not kind.endswith("_output"):
+        return None
+    return kind.removesuffix("_output").removesuffix("_call"), item.get("call_id")

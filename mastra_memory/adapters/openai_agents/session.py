@@ -80,18 +80,20 @@ class MastraSession(SessionABC):
         return message or ""
 
     def _get_items(self, limit: int | None) -> list[Any]:
-        items = to_items(self._read_history(limit))
-        if limit is None:
-            return items
-        return drop_orphan_outputs(items[len(items) - limit :] if limit else [])
+        observed_history = self._read_observed_history()
+        if limit is None and observed_history is None:
+            return to_items(self._read_newest(None))
+        messages = self._read_newest(limit) if observed_history is None else observed_history
+        items = to_items(messages)
+        return drop_orphan_outputs(items[-limit:] if limit else items if limit is None else [])
 
-    def _read_history(self, count: int | None) -> Sequence[StoredMessage]:
-        """Return the last `count` messages; with observational memory, the unobserved ones."""
+    def _read_observed_history(self) -> Sequence[StoredMessage] | None:
+        """Return the messages that are not observed yet, or None if there are no observations."""
         if self.memory.options.observational_memory is None:
-            return self._read_newest(count)
+            return None
         built = self.memory.context(self.session_id, resource_id=self.resource_id)
         if not built.has_observations:
-            return self._read_newest(count)
+            return None
         history = built.block("history")
         return history.messages if history else ()
 

@@ -38,8 +38,19 @@ def from_messages(messages: Sequence[ModelMessage]) -> list[Json]:
     A response becomes one message. A request becomes one message for its tool results, and one
     for each input of the user. `save_turn` moves the results into the parts of their calls.
     """
-    dumped = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+    dumped = _dump_messages(messages)
+    if any(part["part_kind"] == "retry-prompt" for one in dumped for part in one["parts"]):
+        # The library reads this deprecated part as the tool result or the feedback that it means.
+        dumped = _dump_messages(ModelMessagesTypeAdapter.validate_python(dumped))
     return [row for message in dumped for row in _convert_message(message)]
+
+
+def _dump_messages(messages: Sequence[ModelMessage]) -> list[Json]:
+    """Return the messages as JSON. Metadata of tools that has no JSON form becomes None."""
+    dumped: list[Json] = ModelMessagesTypeAdapter.dump_python(
+        list(messages), mode="json", fallback=lambda _: None
+    )
+    return dumped
 
 
 def _convert_message(message: Json) -> Iterator[Json]:
