@@ -147,7 +147,7 @@ CONVERSATIONS: dict[str, list[BaseMessage]] = {
     "a result without a call": [result(name="weather")],
     "a streamed result": [
         AIMessage("", tool_calls=[CALL]),
-        ToolMessageChunk("sunny", tool_call_id="c1"),
+        ToolMessageChunk(content="sunny", tool_call_id="c1"),
     ],
     "an empty result": [AIMessage("", tool_calls=[CALL]), result("")],
 }
@@ -273,10 +273,10 @@ def test_add_messages__removes_nothing_if_it_stores_nothing() -> None:
     "instruction",
     [
         SystemMessage("Obey"),
-        SystemMessageChunk("Obey"),
-        ChatMessage("Obey", role="system"),
-        ChatMessage("Obey", role="developer"),
-        ChatMessageChunk("Obey", role="System"),
+        SystemMessageChunk(content="Obey"),
+        ChatMessage(content="Obey", role="system"),
+        ChatMessage(content="Obey", role="developer"),
+        ChatMessageChunk(content="Obey", role="System"),
     ],
 )
 def test_history__drops_instructions(instruction: BaseMessage) -> None:
@@ -286,7 +286,7 @@ def test_history__drops_instructions(instruction: BaseMessage) -> None:
 
 def test_history__keeps_messages_of_other_speakers() -> None:
     speakers = {"user": "user", "Ann": "user", "assistant": "assistant", "function": "assistant"}
-    messages = [ChatMessage(f"I am {role}", role=role) for role in speakers]
+    messages = [ChatMessage(content=f"I am {role}", role=role) for role in speakers]
     history().add_messages(messages)
     assert history().messages == messages
     assert [one.role for one in list_stored()] == list(speakers.values())
