@@ -84,6 +84,19 @@ def check_limits(**_: Any) -> list[checks.CheckMessage]:
     ]
 
 
+@checks.register("mastra_memory")
+def check_retention(**_: Any) -> list[checks.CheckMessage]:
+    """Report a `RETENTION_DAYS` that is not a positive number. It decides what is deleted."""
+    if conf.find_config_error():
+        return []
+    days = conf.app_settings().RETENTION_DAYS
+    is_number = isinstance(days, int | float) and not isinstance(days, bool)
+    if days is None or (is_number and 0 < days < 100_000):
+        return []
+    message = "MASTRA_MEMORY['RETENTION_DAYS'] must be a number of days above 0, or None."
+    return [checks.Error(message, id="mastra_memory.E021")]
+
+
 def _is_duration(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value is None or (is_number and 0 <= value <= 2_147_483)

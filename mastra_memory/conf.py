@@ -99,6 +99,9 @@ class AppSettings:
     EXACT_SEARCH_LIMIT: int = 5_000
     """A search compares all vectors if its scope has at most this many. In larger scopes it uses
     the index if that is faster."""
+    RETENTION_DAYS: float | None = None
+    """Threads without activity for this many days are deleted by `mastra_prune` and by the task
+    `mastra_memory.tasks.prune`. None keeps them."""
     BROKER_TIMEOUT: float = 0.04
     """Seconds that a request may spend on connecting to Celery's broker. If it cannot connect, the
     work stays queued in the database. Raise it if the broker is far away."""

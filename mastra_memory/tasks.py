@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from celery import Celery, Task, shared_task
+from django.utils import timezone
 from kombu import pools
 from kombu.exceptions import KombuError
 
@@ -20,7 +21,7 @@ from mastra_memory.db import routing
 from mastra_memory.db.statement_timeout import limit_statements
 from mastra_memory.embedding import indexing, queue
 from mastra_memory.observational import claims, cycle, idle_activation, requested_work
-from mastra_memory.review import exports
+from mastra_memory.review import erasure, exports
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
 
@@ -38,6 +39,8 @@ EMBED_TASK_SECONDS = 20.0
 """How long one task embeds messages before it enqueues another for the rest."""
 WRITE_WORDS_BATCH_SIZE = 5_000
 """How many messages one task indexes before it enqueues another for the rest."""
+PRUNE_TASK_THREADS = 1_000
+"""How many threads one task deletes before it enqueues another for the rest."""
 CLONE_MAX_AGE = timedelta(days=1)
 """`catch_up` looks for cloned messages without vectors only in clones that are newer than this. A
 copy can lose its vectors only while the clone is made, and the task runs every minute: looking at
@@ -158,6 +161,25 @@ def catch_up() -> None:
     _enqueue_other_work()
     enqueue(activate_idle)
     exports.delete_expired_jobs()
+
+
+@shared_task
+@_limit_task_statements
+def prune() -> int:
+    """Delete threads that are older than `RETENTION_DAYS`. Return how many.
+
+    Schedule it once a day. It deletes at most `PRUNE_TASK_THREADS`, and enqueues itself for the
+    rest.
+    """
+    days = conf.app_settings().RETENTION_DAYS
+    if days is None:
+        return 0
+    rule = erasure.PruningRule(inactive_since=timezone.now() - timedelta(days=days))
+    batches = erasure.prune(rule, max_threads=PRUNE_TASK_THREADS)
+    done = sum(batch["Thread"] for batch in batches)
+    if done == PRUNE_TASK_THREADS:
+        enqueue(prune)
+    return done
 
 
 @shared_task

@@ -143,6 +143,7 @@ MASTRA_MEMORY: dict[str, Any] = {
     "STATEMENT_TIMEOUT_ADMIN": env.read_seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_ADMIN", 15.0),
     "STATEMENT_TIMEOUT_TASKS": env.read_seconds("MASTRA_MEMORY_STATEMENT_TIMEOUT_TASKS", 60.0),
     "BROKER_TIMEOUT": env.read_seconds("CELERY_BROKER_TIMEOUT", 0.04),
+    "RETENTION_DAYS": env.read_int("MASTRA_MEMORY_RETENTION_DAYS", 0) or None,
     "SEARCH_LANGUAGE": os.environ.get("MASTRA_MEMORY_SEARCH_LANGUAGE") or "english",
 }
 
@@ -184,6 +185,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "catch up": {"task": "mastra_memory.tasks.catch_up", "schedule": 60.0},
+    "prune": {"task": "mastra_memory.tasks.prune", "schedule": 24 * 3600.0},
     # A killed worker's claims expire after 8 seconds; with this interval, another worker takes them
     # over within 15. A task that waits longer than the interval is replaced by the next.
     "resume": {

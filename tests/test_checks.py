@@ -219,3 +219,20 @@ def test_check_limits__refuses_other_than_positive_integers(
     memory_settings(MAX_PARTS=limit)
     (error,) = checks.check_limits()
     assert error.id == "mastra_memory.E020" and "MAX_PARTS" in error.msg
+
+
+@pytest.mark.parametrize("days", [0, -1, "30", True, 1e9])
+def test_check_retention__refuses_other_than_positive_numbers(
+    memory_settings: Callable[..., None], days: object
+) -> None:
+    memory_settings(RETENTION_DAYS=days)
+    (error,) = checks.check_retention()
+    assert error.id == "mastra_memory.E021"
+
+
+@pytest.mark.parametrize("days", [None, 1, 0.5, 365])
+def test_check_retention__accepts_days_and_none(
+    memory_settings: Callable[..., None], days: object
+) -> None:
+    memory_settings(RETENTION_DAYS=days)
+    assert checks.check_retention() == []
