@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from mastra_memory.db import times
@@ -51,18 +52,19 @@ def build_threads(
     Raises:
         InvalidInput: The tree contains a cycle.
     """
-    main: ConversationBuilder | None = None
-    for path in message_tree.iter_paths(parents, current):
+    paths = message_tree.iter_paths(parents, current)
+    main = _build_path(conversation, next(paths), add_message)
+    second = next(paths, None)
+    yield from main.build_items(
+        title=conversation.title,
+        metadata=conversation.metadata,
+        created_at=conversation.created_at,
+        updated_at=conversation.updated_at,
+        keep_empty=second is not None,  # the branches are clones of it
+    )
+    for path in chain([second] if second else [], paths):
         builder = _build_path(conversation, path, add_message)
-        if main is None:
-            main = builder
-            yield from builder.build_items(
-                title=conversation.title,
-                metadata=conversation.metadata,
-                created_at=conversation.created_at,
-                updated_at=conversation.updated_at,
-            )
-        elif any(builder.get_message_time(node) for node in path.nodes[path.known_count :]):
+        if any(builder.get_message_time(node) for node in path.nodes[path.known_count :]):
             yield from _build_branch(conversation, main, builder, path)
         else:  # nothing new except messages that are not stored, such as instructions
             yield from builder.omitted

@@ -7,6 +7,7 @@ from typing import Any
 
 from mastra_memory.content import normalization
 from mastra_memory.db import times
+from mastra_memory.importers import coercion
 from mastra_memory.importers.records import (
     ImportedMessage,
     ImportedThread,
@@ -20,6 +21,9 @@ INSTRUCTION_ROLES = frozenset({"system", "developer"})
 
 PartDict = dict[str, Any]
 """A part of a message's content in Mastra's format 2."""
+
+NO_MESSAGES = "none of its messages can be stored"
+"""The reason for skipping a thread that would stay empty."""
 
 _TIME_STEP = timedelta(milliseconds=1)
 _MAX_TIME = times.truncate_to_milliseconds(datetime.max)
@@ -160,8 +164,12 @@ class ConversationBuilder:
         created_at: datetime | None = None,
         updated_at: datetime | None = None,
         copied: frozenset[str] = frozenset(),
+        keep_empty: bool = False,
     ) -> Iterator[SourceItem]:
         """Yield the thread, its messages, and the omitted records.
+
+        If no message of the source can be stored, the thread is not stored either, and is reported
+        as skipped. A conversation that is empty in the source becomes an empty thread.
 
         Args:
             title: The title of the thread.
@@ -170,7 +178,12 @@ class ConversationBuilder:
             created_at: Default: the start time.
             updated_at: A time before the last message is replaced by the time of that message.
             copied: The keys of messages that are counted as branch copies.
+            keep_empty: Store the thread although no message can be stored.
         """
+        if self.omitted and not self._messages and not keep_empty:
+            yield OmittedRecord("threads", "skipped", self.location, NO_MESSAGES)
+            yield from self.omitted
+            return
         yield ImportedThread(
             id=self.thread_id,
             resource_id=self.resource_id,
@@ -194,6 +207,29 @@ class ConversationBuilder:
                 location=message.location or self.location,
             )
         yield from self.omitted
+
+
+def build_upload_part(name: str, mime_type: str = "", **details: Any) -> PartDict:
+    """Return a part for an uploaded file of which the source contains only the name.
+
+    Args:
+        name: The name of the file.
+        mime_type: The MIME type, if the source has it.
+        details: Metadata of the part, such as the id of the file; empty values are left out.
+    """
+    metadata = coercion.drop_empty(**details)
+    return {
+        "type": "file",
+        "filename": name,
+        **coercion.drop_empty(mimeType=mime_type, metadata=metadata),
+    }
+
+
+def build_source_part(url: str, title: str = "") -> PartDict:
+    """Return a part for a web page that a message cites, or for a document without a URL."""
+    if url:
+        return {"type": "source", "source": {"sourceType": "url", "url": url, "title": title}}
+    return {"type": "source", "source": {"sourceType": "document", "title": title}}
 
 
 def _add_time_step(time: datetime) -> datetime:

@@ -129,5 +129,5 @@ def test_read__batch_request_with_user_date_and_metadata(tmp_path: Path) -> None
 def test_read__record_without_messages_is_refused(tmp_path: Path) -> None:
     lines = [chat(user("Hello")), {"messages": "none"}, {"prompt": "old"}, chat(5, None)]  # type: ignore[arg-type]
     report = import_path(write_json(tmp_path / "chat.jsonl", lines))
-    assert count_outcomes(report, "threads") == {"stored": 2, "refused": 2}
+    assert count_outcomes(report, "threads") == {"stored": 1, "skipped": 1, "refused": 2}
     assert count_outcomes(report, "messages") == {"stored": 1, "refused": 2}

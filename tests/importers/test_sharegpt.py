@@ -142,7 +142,7 @@ def test_read__malformed_records_are_refused_alone(tmp_path: Path) -> None:
     report = import_path(
         write_json(tmp_path / "data.json", [HELLO, *odd, conversation("z", ("human", "End"))])
     )
-    assert count_outcomes(report, "threads") == {"stored": 3, "refused": 3}
+    assert count_outcomes(report, "threads") == {"stored": 2, "skipped": 1, "refused": 3}
     assert count_outcomes(report, "messages") == {"stored": 3, "refused": 3}
 
 
@@ -169,3 +169,41 @@ def test_read__compressed_files_and_archives(tmp_path: Path) -> None:
         report = import_path(tmp_path / name)
         assert report.count_read("threads") == 1, name
     assert Thread.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("user", "assistant"),
+    [("Human", "GPT"), ("USER", "ASSISTANT"), (" human ", "ChatGPT"), ("User", "Bot")],
+)
+@pytest.mark.parametrize("keys", [("from", "value"), ("role", "content"), ("role", "value")])
+def test_read__speakers_in_any_case_and_with_either_key(
+    tmp_path: Path, keys: tuple[str, str], user: str, assistant: str
+) -> None:
+    turns = [("System", "Obey"), (user, "Hello"), (assistant, "Hi there")]
+    record = {"id": "c1", "conversations": [dict(zip(keys, turn, strict=True)) for turn in turns]}
+    report = import_path(write_json(tmp_path / "data.json", [record]))
+    assert list_texts(get_only_thread()) == [("user", "Hello"), ("assistant", "Hi there")]
+    assert count_outcomes(report, "messages") == {"stored": 2, "skipped": 1}
+
+
+def test_read__content_with_parts_and_tool_calls(tmp_path: Path) -> None:
+    call = {"id": "t1", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}
+    turns = [
+        {"role": "user", "content": [{"type": "text", "text": "Weather?"}]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "t1", "content": "21"},
+    ]
+    record = {"id": "c1", "conversations": turns}
+    report = import_path(write_json(tmp_path / "data.jsonl", [record]))
+    first, second = list_contents(get_only_thread())
+    assert first["parts"] == [{"type": "text", "text": "Weather?"}]
+    assert second["parts"][0]["toolInvocation"]["result"] == "21"
+    assert count_outcomes(report, "messages") == {"stored": 2, "joined": 1}
+
+
+def test_read__conversation_without_usable_turns_leaves_no_thread(tmp_path: Path) -> None:
+    records = [conversation("c1", ("martian", "Zork")), conversation("c2", ("system", "Obey"))]
+    report = import_path(write_json(tmp_path / "data.json", records))
+    assert count_outcomes(report, "threads") == {"skipped": 2}
+    assert count_outcomes(report, "messages") == {"refused": 1, "skipped": 1}
+    assert not Thread.objects.exists()

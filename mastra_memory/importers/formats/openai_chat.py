@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers import coercion
-from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder, PartDict
+from mastra_memory.importers import chat_messages, coercion
+from mastra_memory.importers.conversation import ConversationBuilder
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.parsing import read_items
 from mastra_memory.importers.records import (
-    OmittedRecord,
     ResourceMapping,
     SourceItem,
     build_origin_metadata,
@@ -21,8 +19,6 @@ from mastra_memory.importers.records import (
 
 NAME = "openai"
 KEEPS_IDS = False
-
-_RESULT_ROLES = frozenset({"tool", "function"})
 
 
 def detect(record: Mapping[str, Any]) -> bool:
@@ -64,7 +60,7 @@ def _read_conversation(
     thread_id = derive_id(NAME, resource_id, source_id, content_hash)
     builder = ConversationBuilder(thread_id, resource_id, start, location)
     for index, message in enumerate(messages):
-        _add_message(
+        chat_messages.add_message(
             builder, str(index), coercion.to_mapping(message), f"{location} message {index}"
         )
     metadata = {
@@ -72,109 +68,3 @@ def _read_conversation(
         **build_origin_metadata(NAME, source_id),
     }
     return builder.build_items(title=coercion.to_text(record.get("title")), metadata=metadata)
-
-
-def _add_message(
-    builder: ConversationBuilder, key: str, message: Mapping[str, Any], location: str
-) -> None:
-    role = coercion.to_text(message.get("role"))
-    if role in INSTRUCTION_ROLES:
-        builder.omit(OmittedRecord("messages", "skipped", location, f"role {role}"))
-    elif role in _RESULT_ROLES:
-        _add_result(builder, key, message, location)
-    elif role in ("user", "assistant"):
-        parts = [
-            *_convert_content(message.get("content")),
-            *_convert_refusal(message),
-            *_convert_tool_calls(key, message),
-        ]
-        if parts:
-            metadata = coercion.drop_empty(name=coercion.to_text(message.get("name")))
-            builder.add_message(key, role, parts, metadata=metadata, location=location)
-        else:
-            builder.omit(OmittedRecord("messages", "skipped", location, "no content"))
-    else:
-        reason = f"unknown role {role[:40]}"
-        builder.omit(OmittedRecord("messages", "refused", location, reason))
-
-
-def _add_result(
-    builder: ConversationBuilder, key: str, message: Mapping[str, Any], location: str
-) -> None:
-    result = _convert_result(message.get("content"))
-    call_id = coercion.to_text(message.get("tool_call_id"))
-    tool = coercion.to_text(message.get("name"))
-    if builder.add_tool_result(result, call_id=call_id, tool=tool):
-        builder.omit(OmittedRecord("messages", "joined", location, "result of a tool call"))
-    else:
-        part = normalization.build_result_part(call_id, tool or "tool", result)
-        builder.add_message(key, "tool", [part], location=location)
-
-
-def _convert_result(content: Any) -> Any:
-    """Return the result of a tool: the JSON value if it is an object or a list, else the text."""
-    if isinstance(content, list):
-        content = "\n".join(
-            coercion.to_text(part.get("text")) for part in coercion.to_mappings(content)
-        )
-    value = coercion.parse_json(content) if isinstance(content, str) else content
-    return value if isinstance(value, Mapping | list) else content
-
-
-def _convert_content(content: Any) -> Iterator[PartDict]:
-    if isinstance(content, str):
-        yield {"type": "text", "text": content}
-    elif isinstance(content, list):
-        for part in content:
-            if isinstance(part, str):
-                yield {"type": "text", "text": part}
-            elif isinstance(part, Mapping):
-                yield _convert_part(part)
-
-
-def _convert_part(part: Mapping[str, Any]) -> PartDict:
-    kind = coercion.to_text(part.get("type"))
-    match kind:
-        case "text" | "input_text" | "output_text":
-            return {"type": "text", "text": coercion.to_text(part.get("text"))}
-        case "image_url" | "input_image":
-            value = part.get("image_url")
-            url = coercion.to_mapping(value).get("url", value)
-            return {"type": "image", "image": coercion.to_text(url)}
-        case "input_audio":
-            audio = coercion.to_mapping(part.get("input_audio"))
-            mime_type = f"audio/{coercion.to_text(audio.get('format')) or 'wav'}"
-            return {
-                "type": "file",
-                "data": coercion.to_text(audio.get("data")),
-                "mimeType": mime_type,
-            }
-        case "file":
-            file = coercion.to_mapping(part.get("file"))
-            data = coercion.to_text(file.get("file_data")) or coercion.to_text(file.get("file_id"))
-            extra = coercion.drop_empty(filename=coercion.to_text(file.get("filename")))
-            return {"type": "file", "data": data, **extra}
-        case "refusal":
-            return {"type": "text", "text": coercion.to_text(part.get("refusal"))}
-    return {"type": f"data-openai-{kind or 'part'}", "data": dict(part)}
-
-
-def _convert_refusal(message: Mapping[str, Any]) -> Iterator[PartDict]:
-    if refusal := coercion.to_text(message.get("refusal")):
-        yield {"type": "text", "text": refusal}
-
-
-def _convert_tool_calls(key: str, message: Mapping[str, Any]) -> Iterator[PartDict]:
-    """Yield the tool calls, and the `function_call` of older files."""
-    calls = coercion.to_mappings(message.get("tool_calls"))
-    if isinstance(message.get("function_call"), Mapping):
-        calls = [*calls, {"id": f"call_{key}", "function": message["function_call"]}]
-    for index, call in enumerate(calls):
-        function = coercion.to_mapping(call.get("function", call.get("custom")))
-        arguments = function.get("arguments", function.get("input"))
-        value = coercion.parse_json(arguments) if isinstance(arguments, str) else arguments
-        args = value if isinstance(value, Mapping) else {"input": arguments} if arguments else {}
-        call_id = coercion.to_text(call.get("id")) or f"call_{key}_{index}"
-        yield normalization.build_call_part(
-            call_id, coercion.to_text(function.get("name")) or "tool", args
-        )

@@ -1,4 +1,7 @@
-"""Read ShareGPT data sets, whose records are `{id, conversations: [{from, value}]}`."""
+"""Read ShareGPT data sets, whose records are `{id, conversations: [{from, value}]}`.
+
+Some data sets have `role` and `content` instead of `from` and `value`.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -6,7 +9,7 @@ from typing import Any
 
 from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers import coercion
+from mastra_memory.importers import chat_messages, coercion
 from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder, PartDict
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.parsing import read_items
@@ -22,12 +25,7 @@ from mastra_memory.importers.records import (
 NAME = "sharegpt"
 KEEPS_IDS = False
 
-_ROLES = {
-    "human": "user",
-    "user": "user",
-    **dict.fromkeys(("gpt", "chatgpt", "assistant", "model", "bot"), "assistant"),
-    **dict.fromkeys(("bing", "bard", "claude", "gemini"), "assistant"),
-}
+_TURN_KEYS = frozenset({"from", "value", "role", "content"})
 _CALL_SPEAKERS = frozenset({"function_call", "tool_call"})
 _RESULT_SPEAKERS = frozenset({"observation", "tool", "function_response", "tool_response"})
 
@@ -36,7 +34,7 @@ def detect(record: Mapping[str, Any]) -> bool:
     """Return whether a record has a list of conversation turns."""
     turns = record.get("conversations")
     first = coercion.to_mappings(turns)[:1]
-    return isinstance(turns, list) and (not first or "from" in first[0] or "value" in first[0])
+    return isinstance(turns, list) and all(_TURN_KEYS & turn.keys() for turn in first)
 
 
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
@@ -67,20 +65,21 @@ def _read_conversation(
 def _add_turn(
     builder: ConversationBuilder, key: str, turn: Mapping[str, Any], location: str
 ) -> None:
-    speaker = coercion.to_text(turn.get("from", turn.get("role")))
+    name = coercion.to_text(turn.get("from", turn.get("role")))
+    speaker, role = name.strip().lower(), chat_messages.get_role(name)
     value = turn.get("value", turn.get("content"))
-    if speaker in INSTRUCTION_ROLES:
-        builder.omit(OmittedRecord("messages", "skipped", location, f"role {speaker}"))
+    if "from" not in turn and "value" not in turn and role:
+        chat_messages.add_message(builder, key, turn, location)
+    elif role in INSTRUCTION_ROLES:
+        builder.omit(OmittedRecord("messages", "skipped", location, f"role {role}"))
     elif not isinstance(value, str) or not speaker:
         builder.omit(OmittedRecord("messages", "refused", location, "no speaker or no text"))
-    elif speaker in _ROLES:
-        builder.add_message(
-            key, _ROLES[speaker], [{"type": "text", "text": value}], location=location
-        )
+    elif role in ("user", "assistant"):
+        builder.add_message(key, role, [{"type": "text", "text": value}], location=location)
     elif speaker in _CALL_SPEAKERS:
         builder.add_message(key, "assistant", [_convert_tool_call(key, value)], location=location)
     elif speaker not in _RESULT_SPEAKERS:
-        reason = f"unknown speaker {speaker[:40]}"
+        reason = f"unknown speaker {name[:40]}"
         builder.omit(OmittedRecord("messages", "refused", location, reason))
     elif builder.add_tool_result(value):
         builder.omit(OmittedRecord("messages", "joined", location, "result of a tool call"))
