@@ -266,3 +266,51 @@ def test_read__archive_with_several_conversation_files(tmp_path: Path) -> None:
     report = import_path(tmp_path / "export.zip", ResourceMapping(prefix="gpt-"))
     assert count_outcomes(report, "threads") == {"stored": 2}
     assert set(Thread.objects.values_list("resource_id", flat=True)) == {"gpt-user-7"}
+
+
+def test_read__message_of_uploads_only_is_stored(tmp_path: Path) -> None:
+    uploads = [
+        {"id": "file-1", "name": "budget.xlsx", "mimeType": "application/vnd.ms-excel", "size": 9},
+        {"name": "notes.txt"},
+        {"id": "file-3"},
+        {},
+    ]
+    record = conversation(
+        u1=node("root", "user", "", metadata={"attachments": uploads}),
+        u2=node("u1", "user", "Read it", metadata={"attachments": [{"name": "plan.pdf"}]}),
+    )
+    report = import_path(write_json(tmp_path / "conversations.json", [record]))
+    first, second = (content["parts"] for content in list_contents(get_only_thread()))
+    assert first == [
+        {
+            "type": "file",
+            "filename": "budget.xlsx",
+            "mimeType": "application/vnd.ms-excel",
+            "metadata": {"id": "file-1", "size": 9},
+        },
+        {"type": "file", "filename": "notes.txt"},
+        {"type": "file", "filename": "file-3", "metadata": {"id": "file-3"}},
+    ]
+    assert [part.get("filename", part.get("text")) for part in second] == ["Read it", "plan.pdf"]
+    assert count_outcomes(report, "messages") == {"stored": 2}
+
+
+def test_read__uploaded_image_gets_its_name(tmp_path: Path) -> None:
+    image = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1"}
+    content = {"content_type": "multimodal_text", "parts": [image, "What is it?"]}
+    uploads = [{"id": "file-1", "name": "cat.png", "mime_type": "image/png"}]
+    record = conversation(u1=node("root", "user", content, metadata={"attachments": uploads}))
+    import_path(write_json(tmp_path / "conversations.json", [record]))
+    (stored,) = list_contents(get_only_thread())
+    assert stored["parts"] == [
+        {"type": "image", "image": "file-service://file-1", "filename": "cat.png"},
+        {"type": "text", "text": "What is it?"},
+    ]
+
+
+def test_read__conversation_of_instructions_only_leaves_no_thread(tmp_path: Path) -> None:
+    record = conversation(s1=node("root", "system", "Obey"))
+    report = import_path(write_json(tmp_path / "conversations.json", [record]))
+    assert count_outcomes(report, "threads") == {"skipped": 1}
+    assert count_outcomes(report, "messages") == {"skipped": 1}
+    assert not Thread.objects.exists()

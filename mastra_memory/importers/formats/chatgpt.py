@@ -10,8 +10,16 @@ from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
 from mastra_memory.importers.branching import SourceConversation, build_threads
-from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder, PartDict
+from mastra_memory.importers.chat_messages import build_reasoning_part
+from mastra_memory.importers.conversation import (
+    INSTRUCTION_ROLES,
+    ConversationBuilder,
+    PartDict,
+    build_source_part,
+    build_upload_part,
+)
 from mastra_memory.importers.files import SourceFile
+from mastra_memory.importers.formats.chatgpt_citations import resolve_citations
 from mastra_memory.importers.parsing import parse_record, read_items
 from mastra_memory.importers.records import (
     OmittedRecord,
@@ -131,12 +139,12 @@ def _convert_message(
     builder: ConversationBuilder, node_id: str, message: Mapping[str, Any], location: str
 ) -> OmittedRecord | None:
     content = coercion.to_mapping(message.get("content"))
+    metadata = coercion.to_mapping(message.get("metadata"))
     role, tool = _get_role(message), coercion.to_text(message.get("recipient"))
-    model = coercion.to_text(coercion.to_mapping(message.get("metadata")).get("model_slug"))
     extra_parts: list[PartDict] = []
     if role == "tool":
         author = coercion.to_text(coercion.to_mapping(message.get("author")).get("name")) or "tool"
-        result, extra_parts = _convert_result(content)
+        result, extra_parts = _split_result(_convert_message_content(content, metadata, role))
         if builder.add_tool_result(result, tool=author, extra_parts=extra_parts):
             return OmittedRecord("messages", "joined", location, "result of a tool call")
         parts = [normalization.build_result_part(node_id, author, result), *extra_parts]
@@ -147,7 +155,7 @@ def _convert_message(
     ):
         parts = [normalization.build_call_part(node_id, tool, _parse_args(content))]
     else:
-        parts = _convert_content(content)
+        parts = _convert_message_content(content, metadata, role)
     if not parts:
         return OmittedRecord("messages", "skipped", location, "no content")
     builder.add_message(
@@ -155,7 +163,9 @@ def _convert_message(
         role,
         parts,
         time=coercion.to_datetime(message.get("create_time")),
-        metadata=coercion.drop_empty(importId=node_id, model=model),
+        metadata=coercion.drop_empty(
+            importId=node_id, model=coercion.to_text(metadata.get("model_slug"))
+        ),
         location=location,
     )
     return None
@@ -183,6 +193,28 @@ def _get_language(content: Mapping[str, Any]) -> str:
     return "" if language == "unknown" else language
 
 
+def _convert_message_content(
+    content: Mapping[str, Any], metadata: Mapping[str, Any], role: str
+) -> list[PartDict]:
+    """Return the parts of a message with its citations and the names of its uploads."""
+    parts = resolve_citations(_convert_content(content), metadata, role)
+    images = {part["image"]: part for part in parts if part["type"] == "image"}
+    for upload in coercion.to_mappings(metadata.get("attachments")):
+        name, upload_id = coercion.to_text(upload.get("name")), coercion.to_text(upload.get("id"))
+        pointers = (f"file-service://{upload_id}", f"sediment://{upload_id}")
+        image = next((images[pointer] for pointer in pointers if pointer in images), None)
+        if image is not None:
+            image.update(coercion.drop_empty(filename=name))
+        elif name or upload_id:
+            mime_type = upload.get("mimeType") or upload.get("mime_type")
+            size = coercion.to_int_or_none(upload.get("size"))
+            part = build_upload_part(
+                name or upload_id, coercion.to_text(mime_type), id=upload_id, size=size
+            )
+            parts.append(part)
+    return parts
+
+
 def _convert_content(content: Mapping[str, Any]) -> list[PartDict]:
     """Return the parts of a message. An unknown kind of content becomes a data part."""
     kind = coercion.to_text(content.get("content_type"))
@@ -193,14 +225,15 @@ def _convert_content(content: Mapping[str, Any]) -> list[PartDict]:
             return [_text_part(f"```{_get_language(content)}\n{content['text']}\n```")]
         case "thoughts":
             return [
-                _reasoning_part(_format_thought(t))
+                build_reasoning_part(_format_thought(t))
                 for t in coercion.to_mappings(content.get("thoughts"))
             ]
         case "reasoning_recap":
             recap = coercion.to_text(content.get("content"))
-            return [_reasoning_part(recap)] if recap else []
+            return [build_reasoning_part(recap)] if recap else []
         case "tether_quote":
-            return [_source_part(content), *_text_parts(content.get("text"))]
+            url, title = (coercion.to_text(content.get(key)) for key in ("url", "title"))
+            return [build_source_part(url, title), *_text_parts(content.get("text"))]
         case "execution_output" | "code" | "computer_output" if "text" in content:
             return _text_parts(content.get("text"))
         case "tether_browsing_display":
@@ -210,9 +243,8 @@ def _convert_content(content: Mapping[str, Any]) -> list[PartDict]:
     return [{"type": f"data-chatgpt-{kind or 'content'}", "data": dict(content)}] if content else []
 
 
-def _convert_result(content: Mapping[str, Any]) -> tuple[Any, list[PartDict]]:
+def _split_result(parts: Sequence[PartDict]) -> tuple[str, list[PartDict]]:
     """Return the text of a tool result, and its other parts, such as images."""
-    parts = _convert_content(content)
     others = [part for part in parts if part["type"] != "text"]
     texts = [part["text"] for part in parts if part["type"] == "text"]
     return "\n".join(texts), others
@@ -265,15 +297,6 @@ def _text_parts(value: Any) -> list[PartDict]:
     return [_text_part(text)] if text.strip() else []
 
 
-def _reasoning_part(text: str) -> PartDict:
-    return {"type": "reasoning", "reasoning": text, "details": [{"type": "text", "text": text}]}
-
-
 def _format_thought(thought: Mapping[str, Any]) -> str:
     texts = (coercion.to_text(thought.get(key)) for key in ("summary", "content"))
     return "\n".join(text for text in texts if text)
-
-
-def _source_part(content: Mapping[str, Any]) -> PartDict:
-    source = {"sourceType": "url", "url": coercion.to_text(content.get("url"))}
-    return {"type": "source", "source": {**source, "title": coercion.to_text(content.get("title"))}}
