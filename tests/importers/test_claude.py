@@ -114,14 +114,31 @@ def test_read__converts_each_kind_of_block(tmp_path: Path) -> None:
 
 def test_read__attached_documents_become_text(tmp_path: Path) -> None:
     attachment = {"file_name": "a.txt", "file_type": "txt", "extracted_content": "Pasted"}
-    files = [{"file_name": "b.png"}, {"file_uuid": "nameless"}]
+    files = [{"file_name": "b.png"}, {"file_uuid": "nameless"}, {}]
     record = conversation(message("m1", "human", attachments=[attachment], files=files))
     import_path(write_json(tmp_path / "conversations.json", [record]))
     (content,) = list_contents(get_only_thread())
     named = {"filename": "a.txt", "mimeType": "txt"}
-    assert content["parts"] == [{"type": "text", "text": "Pasted", "metadata": named}]
-    assert content["metadata"] == {"importId": "m1", "files": ["b.png"]}
+    assert content["parts"] == [
+        {"type": "text", "text": "Pasted", "metadata": named},
+        {"type": "file", "filename": "b.png"},
+        {"type": "file", "filename": "nameless", "metadata": {"id": "nameless"}},
+    ]
+    assert content["metadata"] == {"importId": "m1"}
     assert list_texts() == [("user", "Pasted")]
+
+
+def test_read__message_of_uploads_only_is_stored(tmp_path: Path) -> None:
+    attachment = {"file_name": "budget.xlsx", "file_type": "", "file_size": 7}
+    record = conversation(
+        message("m1", "human", files=[{"file_uuid": "f1", "file_name": "photo.png"}]),
+        message("m2", "human", attachments=[{**attachment, "extracted_content": ""}]),
+    )
+    report = import_path(write_json(tmp_path / "conversations.json", [record]))
+    assert count_outcomes(report, "messages") == {"stored": 2}
+    (photo,), (budget,) = (content["parts"] for content in list_contents(get_only_thread()))
+    assert photo == {"type": "file", "filename": "photo.png", "metadata": {"id": "f1"}}
+    assert budget == {"type": "file", "filename": "budget.xlsx", "metadata": {"size": 7}}
 
 
 def test_read__empty_messages_and_unknown_senders_are_omitted(tmp_path: Path) -> None:

@@ -8,7 +8,13 @@ from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion
 from mastra_memory.importers.branching import SourceConversation, build_threads
-from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder, PartDict
+from mastra_memory.importers.chat_messages import build_reasoning_part
+from mastra_memory.importers.conversation import (
+    INSTRUCTION_ROLES,
+    ConversationBuilder,
+    PartDict,
+    build_upload_part,
+)
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.parsing import parse_record, read_items
 from mastra_memory.importers.records import (
@@ -163,15 +169,12 @@ def _add_message(
     parts = _convert_content(message, message_id)
     omitted = _find_omission(sender, parts, f"{location} message {message_id}")
     if omitted is None:
-        names = (file.get("file_name") for file in coercion.to_mappings(message.get("files")))
         builder.add_message(
             message_id,
             _ROLES[sender],
             parts,
             time=coercion.to_datetime(message.get("created_at")),
-            metadata=coercion.drop_empty(
-                importId=message_id, files=[name for name in map(coercion.to_text, names) if name]
-            ),
+            metadata={"importId": message_id},
             location=f"{location} message {message_id}",
         )
     elif not already_reported:
@@ -190,7 +193,8 @@ def _find_omission(sender: str, parts: Sequence[PartDict], location: str) -> Omi
 def _convert_content(message: Mapping[str, Any], message_id: str) -> list[PartDict]:
     """Return the parts of a message. An unknown kind of block becomes a data part.
 
-    The text of an attached document becomes a text part with the name of the file.
+    The text of an attached document becomes a text part with the name of the file. Of other
+    uploads the export contains only the names.
     """
     parts: list[PartDict] = []
     for index, block in enumerate(coercion.to_mappings(message.get("content"))):
@@ -200,6 +204,9 @@ def _convert_content(message: Mapping[str, Any], message_id: str) -> list[PartDi
         parts.append({"type": "text", "text": text})
     for attachment in coercion.to_mappings(message.get("attachments")):
         parts.extend(_convert_attachment(attachment))
+    for key in ("files", "files_v2"):
+        for file in coercion.to_mappings(message.get(key)):
+            parts.extend(_convert_upload(file))
     return parts
 
 
@@ -210,9 +217,7 @@ def _add_block(parts: list[PartDict], block: Mapping[str, Any], block_id: str) -
             if coercion.to_text(block.get("text")).strip():
                 parts.append({"type": "text", "text": block["text"]})
         case "thinking":
-            text = coercion.to_text(block.get("thinking"))
-            details = [{"type": "text", "text": text}]
-            parts.append({"type": "reasoning", "reasoning": text, "details": details})
+            parts.append(build_reasoning_part(coercion.to_text(block.get("thinking"))))
         case "tool_use":
             call_id = coercion.to_text(block.get("id")) or block_id
             tool = coercion.to_text(block.get("name")) or "tool"
@@ -251,9 +256,18 @@ def _convert_result(content: Any) -> Any:
 def _convert_attachment(attachment: Mapping[str, Any]) -> Sequence[PartDict]:
     text = coercion.to_text(attachment.get("extracted_content"))
     if not text.strip():
-        return ()
+        return _convert_upload(attachment)
     metadata = coercion.drop_empty(
         filename=coercion.to_text(attachment.get("file_name")),
         mimeType=coercion.to_text(attachment.get("file_type")),
     )
     return ({"type": "text", "text": text, "metadata": metadata},)
+
+
+def _convert_upload(file: Mapping[str, Any]) -> Sequence[PartDict]:
+    name, mime_type = (coercion.to_text(file.get(key)) for key in ("file_name", "file_type"))
+    file_id = coercion.to_text(file.get("file_uuid")) or coercion.to_text(file.get("id"))
+    if not name and not file_id:
+        return ()
+    size = coercion.to_int_or_none(file.get("file_size"))
+    return (build_upload_part(name or file_id, mime_type, id=file_id, size=size),)
