@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers.files import SourceFile, list_files
+from mastra_memory.importers.files import SourceFile, format_names, list_files
 from mastra_memory.importers.formats import FORMATS, FileFormat, mastra
 from mastra_memory.importers.formats.mastra.databases import (
     MastraDatabase,
@@ -23,6 +23,7 @@ AUTO = "auto"
 
 _SAMPLE_RECORDS = 20
 """Records of each file that are used to detect the format. The first ones may be broken."""
+_MAX_KEY_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,30 +118,55 @@ def _get_format(name: str) -> FileFormat:
 
 
 def _detect_format(files: Sequence[SourceFile]) -> FileFormat:
-    """Return the format of the first record that any format detects."""
-    errors: list[str] = []
-    for file in files:
-        for record in _iter_sample(file, errors):
+    """Return the format of the first record that any format detects.
+
+    Files of conversations are examined first: other files of an export may resemble another format.
+    """
+    examined: list[str] = []
+    for file in sorted(files, key=lambda file: not file.basename.startswith("conversation")):
+        sample = _Sample()
+        for record in sample.iter_records(file):
             for file_format in FORMATS:
                 if file_format.detect(record):
                     return file_format
-    others = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    reason = f" ({errors[0]})" if errors else ""
+        examined.append(f"{file.name} ({sample.describe()})")
+    path, names = files[0].path, format_names(examined)
+    if len(files) == 1:
+        subject = f"The format of {path} is unknown ({sample.describe()})."
+    else:
+        subject = f"The format of {path} and {len(files) - 1} more is unknown. Examined: {names}."
     raise InvalidInput(
-        f"The format of {files[0].path}{others} is unknown{reason}. "
-        f"Known formats: {', '.join(FORMAT_NAMES)}; select one with --format"
+        f"{subject} Known formats: {', '.join(FORMAT_NAMES)}; select one with --format, or "
+        "describe the file with --mapping"
     )
 
 
-def _iter_sample(file: SourceFile, errors: list[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield the first records that can be parsed; append the errors of the others to `errors`."""
-    number = -1
-    for number, raw in enumerate(file.read_records(metered=False)):
-        if number == _SAMPLE_RECORDS:
-            return
-        try:
-            yield parse_record(raw)
-        except InvalidInput as error:
-            errors.append(str(error))
-    if number < 0:
-        errors.append("it is empty")
+class _Sample:
+    """The first records of a file."""
+
+    def __init__(self) -> None:
+        self._errors: list[str] = []
+        self._keys: dict[str, None] = {}
+
+    def iter_records(self, file: SourceFile) -> Iterator[Mapping[str, Any]]:
+        """Yield the first records that can be parsed."""
+        number = -1
+        for number, raw in enumerate(file.read_records(metered=False)):
+            if number == _SAMPLE_RECORDS:
+                return
+            try:
+                record = parse_record(raw)
+            except InvalidInput as error:
+                self._errors.append(str(error))
+                continue
+            self._keys.update(dict.fromkeys(record))
+            yield record
+        if number < 0:
+            self._errors.append("it is empty")
+
+    def describe(self) -> str:
+        """Return what the records have been, for an error message."""
+        if self._errors:
+            return self._errors[0]
+        keys = [key[:_MAX_KEY_CHARACTERS] for key in self._keys]
+        return f"objects with the keys {format_names(keys)}" if keys else "objects without keys"

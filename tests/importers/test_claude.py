@@ -194,3 +194,104 @@ def test_read__memories_do_not_overwrite_working_memory(tmp_path: Path) -> None:
         "Known here",
         "Known there",
     ]
+
+
+def write_export_of_today(folder: Path) -> Path:
+    """Write an export as several archives with a manifest."""
+    account, project = "0198aaaa", "p1"
+    second = {**TALK, "uuid": "conv-2", "name": "Another"}
+    design = {
+        "uuid": "d1",
+        "title": "A logo",
+        "created_at": "2026-05-01T10:00:00Z",
+        "project": {"uuid": project, "name": "Garden"},
+        "messages": [
+            {"role": "user", "content": {"content": "Draw it", "authorAccountUuid": "acct"}},
+            {"role": "assistant", "content": {"content": [{"type": "text", "text": "Done"}]}},
+            {"role": "assistant", "content": {}},
+        ],
+    }
+    memory = {
+        "conversations_memory": "Likes tea.",
+        "project_memories": {project: "Build a shed."},
+        "memory_files": [{"path": "/areas/home.md", "content": "Has a garden."}, None],
+    }
+    archives: dict[str, dict[str, Any]] = {
+        "conversations-000.zip": {"conversations.json": [TALK]},
+        "conversations-001.zip": {"conversations.json": [second]},
+        "projects-000.zip": {f"projects/{project}.json": {"uuid": project, "name": "Garden"}},
+        "memories-000.zip": {f"memories/{account}.json": memory},
+        "design_chats-000.zip": {"design_chats/d1.json": design},
+        "light_metadata-000.zip": {"users.json": [{"uuid": account}], "login_history.json": {}},
+        "frames-000.zip": {"artifacts/a/artifact.json": {}, "artifacts/a/versions/1.html": {}},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, files in archives.items():
+        with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for inner, value in files.items():
+                archive.writestr(inner, json.dumps(value))
+    entries = [{"filename": name, "category": name[:-8]} for name in archives]
+    write_json(folder / "manifest-1.json", {"total_files": 7, "data_files": entries})
+    return folder
+
+
+def test_read__folder_of_numbered_archives(tmp_path: Path) -> None:
+    report = import_path(write_export_of_today(tmp_path / "export"), ResourceMapping(prefix="c-"))
+    assert sorted(Thread.objects.values_list("title", flat=True)) == [
+        "A logo", "A talk", "Another",
+    ]  # fmt: skip
+    assert count_outcomes(report, "threads") == {"stored": 3}
+    assert count_outcomes(report, "messages") == {"stored": 6, "skipped": 1}
+    stored = WorkingMemory.objects.get()
+    assert stored.resource_id == "c-0198aaaa"
+    assert stored.content == (
+        "Likes tea.\n\n## Garden\n\nBuild a shed.\n\n## /areas/home.md\n\nHas a garden."
+    )
+    notes = [line for line in report.format_lines() if line.startswith("note")]
+    assert sorted(notes) == [
+        "note: 1 files without conversations in frames-000.zip",
+        "note: 1 files without conversations in manifest-1.json",
+        "note: 2 files without conversations in light_metadata-000.zip",
+    ]
+
+
+def test_read__archive_of_archives(tmp_path: Path) -> None:
+    folder = write_export_of_today(tmp_path / "export")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for path in folder.iterdir():
+            archive.write(path, path.name)
+    report = import_path(tmp_path / "all.zip")
+    assert count_outcomes(report, "threads") == {"stored": 3}
+    assert count_outcomes(report, "working memories") == {"stored": 1}
+
+
+@pytest.mark.parametrize("name", ["memories.json", "0198aaaa.json", "folder/memories/x.json"])
+@pytest.mark.parametrize("key", ["conversations_memory", "memory_files"])
+def test_read__lone_memories_become_working_memory(tmp_path: Path, name: str, key: str) -> None:
+    memory = {"conversations_memory": "Likes tea."}
+    if key == "memory_files":
+        memory = {"memory_files": [{"content": "Likes tea."}]}  # type: ignore[dict-item]
+    write_json(tmp_path / "export" / name, [memory])
+    report = import_path(tmp_path / "export")
+    assert count_outcomes(report, "working memories") == {"stored": 1}
+    stored = WorkingMemory.objects.get()
+    assert (stored.scope, stored.resource_id) == ("resource", "alice")
+    assert stored.content == "Likes tea."
+
+
+def test_read__pages_that_an_answer_cites_become_sources(tmp_path: Path) -> None:
+    citations = [
+        {"details": {"type": "web_search_citation", "url": "https://tea.example/"}},
+        {"type": "web_search_result_location", "url": "https://tea.example/", "title": "Tea"},
+        {"url": "https://milk.example/", "title": "Milk"},
+        {"start_index": 1},
+    ]
+    block = {"type": "text", "text": "Green.", "citations": citations}
+    record = conversation({"uuid": "m1", "sender": "assistant", "content": [block]})
+    import_path(write_json(tmp_path / "conversations.json", [record]))
+    text, *sources = list_contents(get_only_thread())[0]["parts"]
+    assert text == {"type": "text", "text": "Green."}
+    assert [(part["source"]["url"], part["source"]["title"]) for part in sources] == [
+        ("https://tea.example/", ""),
+        ("https://milk.example/", "Milk"),
+    ]

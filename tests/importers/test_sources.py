@@ -173,3 +173,78 @@ def test_source__size_of_a_database_is_its_messages(tmp_path: Path) -> None:
     }
     with sources.open_source(str(make_libsql(tmp_path / "x.db", rows))) as source:
         assert (source.size, source.position) == (2, None)
+
+
+def write_archive(path: Path, **texts: Any) -> Path:
+    """Write an archive with JSON files; `__` in a name stands for `/`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in texts.items():
+            data = value if isinstance(value, bytes) else json.dumps(value)
+            archive.writestr(f"{name.replace('__', '/')}.json", data)
+    return path
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_open_source__archives_in_a_folder_and_in_an_archive(tmp_path: Path, name: str) -> None:
+    inner = write_archive(tmp_path / "folder" / "below" / "part-000.zip", x=RECORDS[name])
+    with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
+        archive.writestr("below/part-000.zip", inner.read_bytes())
+        archive.writestr("__MACOSX/._part-000.zip", b"rubbish")
+    for path in (tmp_path / "folder", tmp_path / "outer.zip"):
+        assert format_of(path) == name
+        with sources.open_source(str(path)) as source:
+            items = list(source.read(ResourceMapping(resource="r")))
+            assert items or name in ("own", "locomo")  # these records have no threads
+            assert source.position is not None and source.position() == source.size
+
+
+def test_read__location_names_the_archives(tmp_path: Path) -> None:
+    inner = write_archive(tmp_path / "inner.zip", x=[RECORDS["openai"], 5])
+    with zipfile.ZipFile(tmp_path / "folder.zip", "w") as archive:
+        archive.writestr("a/inner.zip", inner.read_bytes())
+    refused = read_items(tmp_path / "folder.zip")[-1]
+    assert isinstance(refused, OmittedRecord) and refused.location == "a/inner.zip/x.json:2"
+
+
+@pytest.mark.parametrize("place", ["folder", "archive"])
+def test_open_source__damaged_inner_archive_is_named(tmp_path: Path, place: str) -> None:
+    write_json(tmp_path / "folder" / "x.json", [RECORDS["openai"]])
+    (tmp_path / "folder" / "part-000.zip").write_bytes(b"rubbish")
+    path = tmp_path / "folder"
+    if place == "archive":
+        path = tmp_path / "outer.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.write(tmp_path / "folder" / "part-000.zip", "part-000.zip")
+    with pytest.raises(InvalidInput, match=r"cannot be read: part-000.zip.*not a zip file"):
+        format_of(path)
+
+
+def test_open_source__error_lists_what_was_examined(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    write_json(folder / "manifest.json", {"total_files": 2, "data_files": []})
+    write_archive(folder / "part-000.zip", users=[{"uuid": "x"}], broken=b"{broken")
+    with pytest.raises(InvalidInput) as refused:
+        format_of(folder)
+    assert (
+        "Examined: manifest.json (objects with the keys total_files, data_files), "
+        "part-000.zip/broken.json (the file ends in the middle of a record), "
+        "part-000.zip/users.json (objects with the keys uuid). Known formats: "
+    ) in str(refused.value)
+
+
+def test_open_source__error_is_short_for_many_files(tmp_path: Path) -> None:
+    for number in range(40):
+        write_json(tmp_path / f"{number:02}.json", {f"{'k' * 100}{n}": n for n in range(50)})
+    with pytest.raises(InvalidInput, match=r"and 30 more. Known formats") as refused:
+        format_of(tmp_path)
+    assert len(str(refused.value)) < 8_000
+
+
+def test_open_source__error_names_files_that_are_never_read(tmp_path: Path) -> None:
+    (tmp_path / "chat.html").write_text("x")
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(
+        InvalidInput, match=r"it contains (chat.html, notes.txt|notes.txt, chat.html)"
+    ):
+        format_of(tmp_path)

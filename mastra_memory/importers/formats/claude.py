@@ -1,14 +1,13 @@
 """Read Claude data exports: conversations, and memories that become working memory."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mastra_memory.content import normalization
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers import coercion
+from mastra_memory.importers import claude_blocks, coercion
 from mastra_memory.importers.branching import SourceConversation, build_threads
-from mastra_memory.importers.chat_messages import build_reasoning_part
 from mastra_memory.importers.conversation import (
     INSTRUCTION_ROLES,
     ConversationBuilder,
@@ -19,10 +18,12 @@ from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.parsing import parse_record, read_items
 from mastra_memory.importers.records import (
     ImportedWorkingMemory,
+    ImportNote,
     OmittedRecord,
     ResourceMapping,
     SourceItem,
     build_origin_metadata,
+    derive_id,
     hash_content,
 )
 
@@ -30,33 +31,59 @@ NAME = "claude"
 KEEPS_IDS = False
 
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
-_IGNORED_FILES = ("users", "manifest", "design_chats")
-_IGNORED_BLOCKS = frozenset({"token_budget", "flag"})
+_MEMORY_KEYS = frozenset({"conversations_memory", "project_memories", "memory_files"})
+_OTHER_FILES = re.compile(r"(?:manifest.*|users|login_history|artifact.*|comments)\.json")
+"""Files of an export with other data than conversations."""
 
 
 def detect(record: Mapping[str, Any]) -> bool:
-    """Return whether a record is a conversation of a Claude export."""
-    return isinstance(record.get("chat_messages"), list)
+    """Return whether a record is a conversation or the memories of a Claude export."""
+    return isinstance(record.get("chat_messages"), list) or _is_memory(record)
+
+
+def _is_memory(record: Mapping[str, Any]) -> bool:
+    return not _MEMORY_KEYS.isdisjoint(record)
 
 
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
     """Yield a thread for each conversation, a clone for each edited branch, and the memories.
 
-    Each account of the export is an owner, which `resources` maps to a resource.
+    Each account of the export is an owner, which `resources` maps to a resource. Files with other
+    data, such as `users.json`, are counted in a note.
     """
     projects = dict(_read_projects(files))
+    has_conversations = any(_is_part_of(file, "conversations") for file in files)
     for file in files:
-        stem = file.basename.removesuffix(".json")
+        is_conversations = _is_part_of(file, "conversations") or not has_conversations
+        if _is_part_of(file, "projects"):
+            continue
         if _is_part_of(file, "memories"):
             read_memory = partial(_read_memory, file, resources, projects)
             yield from read_items(file, read_memory, kind="working memories")
-        elif not _is_part_of(file, "projects") and not stem.startswith(_IGNORED_FILES):
-            yield from read_items(file, partial(_read_conversation, file, resources))
+        elif _is_part_of(file, "design_chats"):
+            yield from read_items(file, partial(_read_design_chat, file, resources))
+        elif is_conversations and not _OTHER_FILES.fullmatch(file.basename):
+            yield from read_items(file, partial(_read_record, file, resources, projects))
+        else:
+            yield ImportNote(f"files without conversations in {file.name.partition('/')[0]}")
 
 
 def _is_part_of(file: SourceFile, name: str) -> bool:
-    """Return whether the file is `<name>.json` or in a folder of this name."""
-    return file.basename == f"{name}.json" or name in file.name.split("/")[:-1]
+    """Return whether the file is `<name>.json`, a numbered part of it, or in a folder `<name>`."""
+    is_part = re.fullmatch(rf"{name}[-_\d]*\.jsonl?", file.basename)
+    return bool(is_part) or name in file.name.split("/")[:-1]
+
+
+def _read_record(
+    file: SourceFile,
+    resources: ResourceMapping,
+    projects: Mapping[str, str],
+    record: Mapping[str, Any],
+    location: str,
+) -> Iterator[SourceItem]:
+    if _is_memory(record):
+        return _read_memory(file, resources, projects, record, location)
+    return _read_conversation(file, resources, record, location)
 
 
 def _read_projects(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
@@ -77,21 +104,66 @@ def _read_memory(
     record: Mapping[str, Any],
     location: str,
 ) -> Iterator[SourceItem]:
-    """Yield the memories of an account, those of each project under a heading."""
+    """Yield the memories of an account, those of each project and each file under a heading."""
     texts = [coercion.to_text(record.get("conversations_memory")).strip()]
     for project_id, text in coercion.to_mapping(record.get("project_memories")).items():
         if coercion.to_text(text).strip():
             texts.append(f"## {projects.get(project_id) or project_id}\n\n{text.strip()}")
+    for memory in coercion.to_mappings(record.get("memory_files")):
+        path, text = (coercion.to_text(memory.get(key)).strip() for key in ("path", "content"))
+        if text:
+            texts.append(f"## {path}\n\n{text}" if path else text)
     content = "\n\n".join(text for text in texts if text)
     if not content:
         yield OmittedRecord("working memories", "skipped", location, "no content")
         return
     yield ImportedWorkingMemory(
-        resource_id=resources.resolve(coercion.to_text(record.get("account_uuid")) or NAME),
+        resource_id=resources.resolve(_get_memory_account(file, record)),
         content=content,
         created_at=file.modified,
         updated_at=file.modified,
         location=location,
+    )
+
+
+def _get_memory_account(file: SourceFile, record: Mapping[str, Any]) -> str:
+    """Return the account of a memory, which may only be in the file name `memories/<id>.json`."""
+    *folders, _ = file.name.split("/")
+    stem = file.basename.removesuffix(".json") if "memories" in folders else ""
+    return coercion.to_text(record.get("account_uuid")) or stem or NAME
+
+
+def _read_design_chat(
+    file: SourceFile, resources: ResourceMapping, record: Mapping[str, Any], location: str
+) -> Iterator[SourceItem]:
+    """Return the items of a chat of Claude Design, whose messages are a list without branches."""
+    messages = record.get("messages")
+    if not isinstance(messages, list):
+        raise InvalidInput("no list of messages")
+    chat_id = coercion.to_text(record.get("uuid")) or hash_content(messages)
+    authors = (
+        coercion.to_text(coercion.to_mapping(message.get("content")).get("authorAccountUuid"))
+        for message in coercion.to_mappings(messages)
+    )
+    resource_id = resources.resolve(next(filter(None, authors), NAME))
+    start = coercion.to_datetime(record.get("created_at")) or file.modified
+    thread_id = derive_id(NAME, resource_id, "design", chat_id)
+    builder = ConversationBuilder(thread_id, resource_id, start, location)
+    for index, value in enumerate(messages):
+        message = coercion.to_mapping(value)
+        sender, content = coercion.to_text(message.get("role")), message.get("content")
+        inner = content.get("content") if isinstance(content, Mapping) else content
+        parts = claude_blocks.convert_blocks(inner, str(index))
+        where = f"{location} message {index}"
+        if omitted := _find_omission(sender, parts, where):
+            builder.omit(omitted)
+            continue
+        time = coercion.to_datetime(message.get("created_at"))
+        builder.add_message(str(index), _ROLES[sender], parts, time=time, location=where)
+    project = coercion.to_text(coercion.to_mapping(record.get("project")).get("name"))
+    return builder.build_items(
+        title=coercion.to_text(record.get("title")) or coercion.to_text(record.get("name")),
+        metadata=build_origin_metadata(NAME, chat_id, project=project),
     )
 
 
@@ -191,14 +263,12 @@ def _find_omission(sender: str, parts: Sequence[PartDict], location: str) -> Omi
 
 
 def _convert_content(message: Mapping[str, Any], message_id: str) -> list[PartDict]:
-    """Return the parts of a message. An unknown kind of block becomes a data part.
+    """Return the parts of a message.
 
     The text of an attached document becomes a text part with the name of the file. Of other
     uploads the export contains only the names.
     """
-    parts: list[PartDict] = []
-    for index, block in enumerate(coercion.to_mappings(message.get("content"))):
-        _add_block(parts, block, f"{message_id}:{index}")
+    parts = claude_blocks.convert_blocks(message.get("content"), message_id)
     text = coercion.to_text(message.get("text"))
     if text.strip() and not any(part["type"] == "text" for part in parts):
         parts.append({"type": "text", "text": text})
@@ -208,49 +278,6 @@ def _convert_content(message: Mapping[str, Any], message_id: str) -> list[PartDi
         for file in coercion.to_mappings(message.get(key)):
             parts.extend(_convert_upload(file))
     return parts
-
-
-def _add_block(parts: list[PartDict], block: Mapping[str, Any], block_id: str) -> None:
-    kind = coercion.to_text(block.get("type"))
-    match kind:
-        case "text":
-            if coercion.to_text(block.get("text")).strip():
-                parts.append({"type": "text", "text": block["text"]})
-        case "thinking":
-            parts.append(build_reasoning_part(coercion.to_text(block.get("thinking"))))
-        case "tool_use":
-            call_id = coercion.to_text(block.get("id")) or block_id
-            tool = coercion.to_text(block.get("name")) or "tool"
-            parts.append(normalization.build_call_part(call_id, tool, block.get("input") or {}))
-        case "tool_result":
-            _add_result(parts, block, block_id)
-        case _ if kind not in _IGNORED_BLOCKS:
-            parts.append({"type": f"data-claude-{kind or 'block'}", "data": dict(block)})
-
-
-def _add_result(parts: list[PartDict], block: Mapping[str, Any], block_id: str) -> None:
-    """Store the result of a call in the message's own parts, where Claude exports have both.
-
-    Without the id of a call, the result belongs to the oldest call of its tool without a result.
-    """
-    tool = coercion.to_text(block.get("name"))
-    call_id = coercion.to_text(block.get("tool_use_id"))
-    result = _convert_result(block.get("content"))
-    calls = [part["toolInvocation"] for part in parts if "toolInvocation" in part]
-    same_id = [call for call in calls if call_id and call["toolCallId"] == call_id]
-    without_result = [c for c in calls if c["state"] == "call" and tool in ("", c["toolName"])]
-    if call := next(iter(same_id or without_result), None):
-        normalization.set_result(call, result, failed=block.get("is_error") is True)
-    else:
-        parts.append(normalization.build_result_part(call_id or block_id, tool or "tool", result))
-
-
-def _convert_result(content: Any) -> Any:
-    """Return the text of a result that consists of text blocks, and any other result unchanged."""
-    blocks = coercion.to_mappings(content)
-    if blocks and all(block.get("type") == "text" for block in blocks):
-        return "\n".join(coercion.to_text(block.get("text")) for block in blocks)
-    return content
 
 
 def _convert_attachment(attachment: Mapping[str, Any]) -> Sequence[PartDict]:
