@@ -30,6 +30,22 @@ def get_connection() -> BaseDatabaseWrapper:
     return connections[get_alias()]
 
 
+DEFAULT_POOL_SIZE = 4
+"""The size of psycopg's connection pool if its options do not set one."""
+
+
+def get_pool_size() -> int | None:
+    """Return how many connections the pool of the database can open, or None without a pool.
+
+    The size is read from the settings: asking the pool itself would open its connections.
+    """
+    options = get_connection().settings_dict["OPTIONS"].get("pool")
+    if not options:
+        return None
+    options = {} if options is True else options
+    return options.get("max_size") or options.get("min_size", DEFAULT_POOL_SIZE)
+
+
 @overload
 def atomic(function: Callable[P, R]) -> Callable[P, R]: ...
 

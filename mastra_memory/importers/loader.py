@@ -5,6 +5,7 @@ from contextlib import closing
 from functools import partial
 from zlib import crc32
 
+from mastra_memory.db import routing
 from mastra_memory.importers.parallel import ParallelWorkers
 from mastra_memory.importers.prefetch import prefetch_items
 from mastra_memory.importers.preview import preview_rows
@@ -25,6 +26,18 @@ MAX_BATCH_CHARACTERS = 8 << 20
 """A batch with more text than this is stored even if it has few rows."""
 DEFAULT_WORKERS = 2
 """Connections that store in parallel when the import does not run in a transaction."""
+
+
+def count_workers() -> int:
+    """Return how many workers can store in parallel.
+
+    Inside a transaction of the caller there is only one, since others would not see its changes.
+    If the database has a connection pool, one of its connections is left for the main thread.
+    """
+    if routing.get_connection().in_atomic_block:
+        return 1
+    pool_size = routing.get_pool_size()
+    return DEFAULT_WORKERS if pool_size is None else max(1, min(DEFAULT_WORKERS, pool_size - 1))
 
 
 class RowBatch:

@@ -140,11 +140,11 @@ def start(transactional_db: None) -> Start:
     host = quote(database["HOST"], safe="") + (f":{database['PORT']}" if database["PORT"] else "")
     url = f"postgres://{database['USER']}{password}@{host}/{database['NAME']}"
 
-    def popen(*args: str) -> subprocess.Popen[str]:
+    def popen(*args: str, **variables: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "manage.py", "mastra_import", *args],
             cwd=ROOT,
-            env=environment(settings.VAR_DIR, DATABASE_URL=url),
+            env=environment(settings.VAR_DIR, DATABASE_URL=url) | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -240,3 +240,14 @@ def test_mastra_import__shows_progress_on_a_terminal(
     assert b"1,000 messages" in output and b"/s" in output and b"100%" in output
     assert process.stdout is not None
     process.stdout.close()
+
+
+@pytest.mark.parametrize("size", ["1", "2", "3"])
+def test_mastra_import__small_connection_pool(start: Start, tmp_path: Path, size: str) -> None:
+    path = write_large_file(tmp_path / "x.jsonl", threads=30)
+    words = (str(path), "--resource", "alice", "--batch", "10")
+    pool = {"DJANGO_SETTINGS_MODULE": "tests.support.pool_settings", "POOL_SIZE": size}
+    process = start(*words, **pool)
+    _, err = process.communicate(timeout=MAX_WAIT_SECONDS)
+    assert (process.returncode, err) == (0, "")
+    assert (Thread.objects.count(), Message.objects.count()) == (30, 150)

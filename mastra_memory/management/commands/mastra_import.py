@@ -12,11 +12,10 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from mastra_memory.db import routing
 from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import sources
-from mastra_memory.importers.loader import BATCH_ROWS, DEFAULT_WORKERS, Loader
+from mastra_memory.importers.loader import BATCH_ROWS, Loader, count_workers
 from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.importers.report import ImportReport
 from mastra_memory.importers.sources import ImportSource
@@ -104,7 +103,7 @@ class Command(BaseCommand):
         loader = Loader(
             report,
             batch=options["batch"],
-            workers=1 if routing.get_connection().in_atomic_block else DEFAULT_WORKERS,
+            workers=count_workers(),
             update=options["update"],
             dry_run=options["dry_run"],
             before_store=UserIdWarning(self._warn).check_rows if source.keeps_ids else None,
