@@ -12,5 +12,6 @@ class MastraMemoryConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks, and the receiver that handles fixtures."""
         from mastra_memory import checks  # noqa: F401  (registers the system checks)
+        from mastra_memory.messages import fixtures  # noqa: F401
