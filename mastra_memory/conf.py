@@ -37,6 +37,9 @@ class AppSettings:
     RESOURCE_FOR_REQUEST: str = "mastra_memory.api.permissions.resource_of_user"
     """Dotted path of a function that returns the resource id of a request. If it returns None,
     users with the permission `access_all_resources` can access all data, and other users none."""
+    REST_FRAMEWORK: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of REST framework for our routes only, such as `DEFAULT_THROTTLE_CLASSES`. Without
+    an entry, the project's own setting applies. `api.rest_settings` lists the names."""
     ADMIN_THREADS: str = ""
     """Dotted path of a function that takes a request and a queryset of threads, and returns the
     threads that the user may see in the admin. Empty means all."""
@@ -121,7 +124,8 @@ def find_config_error() -> str:
         return f"MASTRA_MEMORY must be a dict, not {type(given).__name__}"
     if unknown := set(given) - {entry.name for entry in fields(AppSettings)}:
         return f"MASTRA_MEMORY has unknown settings: {', '.join(sorted(map(str, unknown)))}"
-    dicts = {name: given.get(name, _NO_SETTINGS) for name in ("OPTIONS", "AGENTS")}
+    names = ("OPTIONS", "AGENTS", "REST_FRAMEWORK")
+    dicts = {name: given.get(name, _NO_SETTINGS) for name in names}
     if isinstance(agents := dicts["AGENTS"], Mapping):
         dicts |= {
             f"options of agent {name}": own for name, own in agents.items() if own is not None

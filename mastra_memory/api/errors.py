@@ -105,7 +105,7 @@ def _issue_list(issues: Iterable[Issue]) -> list[dict[str, str]]:
 
 
 @csrf_exempt
-def not_found(request: HttpRequest, path: str) -> JsonResponse:
+def not_found(request: HttpRequest, **kwargs: Any) -> JsonResponse:
     """Answer 404 for a path without a route. Authentication is not needed."""
     return JsonResponse({"error": "Not found"}, status=404, headers=NO_STORE)
 

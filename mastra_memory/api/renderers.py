@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 from rest_framework.renderers import BaseRenderer
+from rest_framework.utils.encoders import JSONEncoder
 
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
@@ -26,7 +27,8 @@ class JsonRenderer(BaseRenderer):
         """Return the JSON text; the browsable API asks for indented text."""
         if data is None:
             return b""
-        body = orjson.dumps(data)
+        # A handler of exceptions that the host project names may return lazy texts.
+        body = orjson.dumps(data, default=JSONEncoder().default)
         indent = renderer_context and renderer_context.get("indent")
         if indent and len(body) <= MAX_INDENTED_BYTES:
             # A stored value may have the maximum depth. Inside the response it then exceeds the

@@ -7,15 +7,17 @@ from typing import Any, ClassVar
 
 import orjson
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from rest_framework.exceptions import NotFound
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import BrowsableAPIRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.versioning import NamespaceVersioning
 from rest_framework.viewsets import GenericViewSet
 
 from mastra_memory import conf
-from mastra_memory.api import errors
+from mastra_memory.api import errors, rest_settings
 from mastra_memory.api.openapi import MemoryAutoSchema
 from mastra_memory.api.pagination import PageNumberPagination
 from mastra_memory.api.parsers import ContentNegotiation, JsonParser, parse_chunked_body
@@ -40,16 +42,37 @@ ITEMS_PER_PART = 100
 JSON_HEADERS = {"Content-Type": JsonRenderer.media_type, "Vary": "Accept", **errors.NO_STORE}
 
 
+class JsonBytesResponse(HttpResponse):
+    """A response of JSON text."""
+
+    @property
+    def data(self) -> Any:
+        """The parsed text, for tests: REST framework's responses have such an attribute."""
+        return orjson.loads(self.content)
+
+
+class JsonStreamingResponse(StreamingHttpResponse):
+    """A response of JSON text that is sent in parts."""
+
+    @property
+    def data(self) -> Any:
+        """The parsed text, for tests. The content can be read again afterwards."""
+        content = self.getvalue()
+        self.streaming_content = [content]
+        return orjson.loads(content)
+
+
 class MemoryViewSet(GenericViewSet[Any]):
     """The base class: statement timeouts, the caller, validation, and JSON responses.
 
-    Authentication and throttling are those of the host project. Exceptions are handled by
-    `errors.handle_exception`, whatever exception handler the host project uses.
+    Authentication, throttling and versioning are those of the host project, and its permission
+    classes apply in addition to ours; see `rest_settings`. Exceptions are handled by
+    `errors.handle_exception`, unless `MASTRA_MEMORY` names another handler.
     """
 
     permission_classes = (IsAuthenticated, HasResource)
     parser_classes = (JsonParser,)
-    renderer_classes = (JsonRenderer, BrowsableAPIRenderer)
+    renderer_classes = (JsonRenderer,)
     content_negotiation_class = ContentNegotiation
     filter_backends: Sequence[type[BaseFilterBackend]] = ()
     pagination_class: type[PageNumberPagination] | None = None
@@ -60,11 +83,19 @@ class MemoryViewSet(GenericViewSet[Any]):
     lookup_value_converter: ClassVar[str] = "mastra_thread_id"
 
     _limits: ExitStack
+    _url_kwargs: dict[str, Any] | None = None
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Handle a request, and reset the statement timeout afterwards."""
+        """Handle a request, and reset the statement timeout afterwards.
+
+        The prefix that the host project has chosen may contain parameters, such as a version or a
+        tenant. The methods of our views do not get them; `self.kwargs` has them.
+        """
+        self._url_kwargs = kwargs
+        name = self.lookup_url_kwarg
+        own_kwargs = {name: kwargs[name]} if name in kwargs else {}
         with ExitStack() as self._limits:
-            response = super().dispatch(request, *args, **kwargs)
+            response = super().dispatch(request, *args, **own_kwargs)
         if isinstance(response, Response):
             response.add_post_render_callback(self._release_request)
         else:
@@ -91,6 +122,51 @@ class MemoryViewSet(GenericViewSet[Any]):
         self._limits.enter_context(statement_timeout.limit_statements(seconds))
         super().initial(request, *args, **kwargs)
 
+    def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
+        """Return REST framework's request, and keep all parameters of the address."""
+        if self._url_kwargs is not None:  # None while a schema is generated
+            self.kwargs = self._url_kwargs
+        return super().initialize_request(request, *args, **kwargs)
+
+    def get_authenticators(self) -> list[Any]:
+        """Return the authenticators of the host project."""
+        return [kind() for kind in rest_settings.list_classes("DEFAULT_AUTHENTICATION_CLASSES")]
+
+    def get_permissions(self) -> list[Any]:
+        """Return our permissions, then those of the host project."""
+        classes = [
+            *self.permission_classes,
+            *rest_settings.list_classes("DEFAULT_PERMISSION_CLASSES"),
+        ]
+        return [kind() for kind in dict.fromkeys(classes)]
+
+    def get_throttles(self) -> list[Any]:
+        """Return the throttles of the host project."""
+        return [kind() for kind in rest_settings.list_classes("DEFAULT_THROTTLE_CLASSES")]
+
+    def get_renderers(self) -> list[Any]:
+        """Return the renderer of JSON, and the browsable API if the host project has it."""
+        classes = rest_settings.list_classes("DEFAULT_RENDERER_CLASSES")
+        browsable = [kind for kind in classes if issubclass(kind, BrowsableAPIRenderer)]
+        return [JsonRenderer(), *(kind() for kind in browsable[:1])]
+
+    def determine_version(self, request: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return the version of the API that is requested, and the scheme of the host project.
+
+        With `NamespaceVersioning`, the default version is used if the routes were included without
+        the namespace of a version.
+        """
+        scheme_class = rest_settings.get_setting("DEFAULT_VERSIONING_CLASS")
+        if scheme_class is None:
+            return None, None
+        scheme = scheme_class()
+        try:
+            return scheme.determine_version(request, *args, **{**kwargs, **self.kwargs}), scheme
+        except NotFound:
+            if not isinstance(scheme, NamespaceVersioning):
+                raise
+            return scheme.default_version, scheme
+
     @cached_property
     def caller(self) -> Caller:
         """The caller of this request."""
@@ -116,7 +192,10 @@ class MemoryViewSet(GenericViewSet[Any]):
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         """Return the function that converts exceptions into responses."""
-        return errors.handle_exception
+        handler: Callable[..., Response | None] = rest_settings.get_exception_handler(
+            errors.handle_exception
+        )
+        return handler
 
     def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         """Return 404 if the path matched a thread only because ids may contain slashes."""
@@ -169,7 +248,7 @@ class MemoryViewSet(GenericViewSet[Any]):
         `Response` would take a tenth of the time of a short request.
         """
         if isinstance(self.request.accepted_renderer, JsonRenderer):
-            return HttpResponse(orjson.dumps(data), headers=JSON_HEADERS)
+            return JsonBytesResponse(orjson.dumps(data), headers=JSON_HEADERS)
         return Response(data)
 
     def get_paginated_response(self, data: Any) -> Any:
@@ -190,7 +269,7 @@ class MemoryViewSet(GenericViewSet[Any]):
         """
         is_json = isinstance(self.request.accepted_renderer, JsonRenderer)
         if is_json and sum(map(len, items)) > MIN_STREAMED_BYTES:
-            return StreamingHttpResponse(
+            return JsonStreamingResponse(
                 _stream_list(orjson.dumps(data), name, items),
                 headers=JSON_HEADERS,
             )
