@@ -29,6 +29,14 @@ def format_time(column: str) -> str:
     return f"""to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 
 
+def in_utc(column: str) -> str:
+    """Return SQL for a time column in UTC, without a time zone.
+
+    Python reads the same value from every connection, whatever its time zone and `USE_TZ` are.
+    """
+    return f"({column} AT TIME ZONE 'UTC')"
+
+
 MESSAGE_COLUMNS = f"""m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
     {format_time("m.created_at")} AS created, m.sequence, m.signal"""
 """The columns of a `StoredMessage`, in its order. JSON and times stay text: they are passed on to

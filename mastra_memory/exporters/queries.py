@@ -30,7 +30,7 @@ def stream_threads(where: sql.Where, *, batch: int) -> AbstractContextManager[It
     """
     return sql.stream(
         f"""SELECT t.id, t.resource_id, t.title, t.title_source, t.metadata::text,
-            t.clone_source_id, t.created_at, t.updated_at
+            t.clone_source_id, {sql.in_utc("t.created_at")}, {sql.in_utc("t.updated_at")}
         FROM mastra_memory_thread t WHERE {where} ORDER BY t.created_at, t.id""",
         where.params,
         batch=batch,
@@ -47,7 +47,7 @@ def stream_messages(
     """
     return sql.stream(
         f"""SELECT i.position, m.id, m.thread_id, m.resource_id, m.role, m.type, m.content::text,
-            m.text, m.created_at, m.edited_at
+            m.text, {sql.in_utc("m.created_at")}, {sql.in_utc("m.edited_at")}
         FROM unnest(%s::text[]) WITH ORDINALITY AS i(id, position)
         JOIN mastra_memory_message m ON m.thread_id = i.id
         WHERE {where} ORDER BY i.position, m.created_at, m.sequence""",
@@ -64,7 +64,8 @@ def stream_working_memories(
     each batch, and create an object for each revision.
     """
     return sql.stream(
-        f"""SELECT w.thread_id, w.resource_id, w.content, w.created_at, w.updated_at,
+        f"""SELECT w.thread_id, w.resource_id, w.content,
+            {sql.in_utc("w.created_at")}, {sql.in_utc("w.updated_at")},
             (SELECT coalesce(jsonb_agg(jsonb_build_object('version', r.version, 'content',
                 r.content, 'source', r.source, 'createdAt', {sql.format_time("r.created_at")})
                 ORDER BY r.version), '[]')

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mastra_memory.db import sql
+from mastra_memory.db import sql, times
 from mastra_memory.search import queries, snippet
 from mastra_memory.search.query import WordQuery
 from mastra_memory.types import ContextMessage, SearchContext, SearchHit
@@ -29,7 +29,8 @@ def read_hits(
         before, after = contexts.setdefault(row[0], ([], []))
         is_earlier, neighbour_id = row[7:9]
         if neighbour_id is not None:
-            (before if is_earlier else after).append(ContextMessage(*row[8:]))
+            time = times.truncate_to_milliseconds(row[11])
+            (before if is_earlier else after).append(ContextMessage(*row[8:11], time))
     return [
         replace(hits[message_id], context=SearchContext(*contexts[message_id]))
         for message_id in message_ids
@@ -44,7 +45,7 @@ def _build_hit(row: sql.SqlRow) -> SearchHit:
         resource_id=row[2],
         role=row[3],
         text=row[4],
-        created_at=row[5],
+        created_at=times.truncate_to_milliseconds(row[5]),
         thread_title=row[6],
     )
 

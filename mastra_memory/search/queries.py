@@ -142,9 +142,9 @@ def read_with_context(message_ids: Sequence[str], before: int, after: int) -> li
             SELECT m.* FROM mastra_memory_message m WHERE m.id = ANY(%s)),
         near AS (SELECT h.id AS hit, n.* FROM h CROSS JOIN LATERAL ({neighbours}) n)
         SELECT h.id, h.thread_id, h.resource_id, h.role, left(h.text, {MAX_TEXT_CHARACTERS}),
-            h.created_at,
+            {sql.in_utc("h.created_at")},
             coalesce(nullif(t.title, ''), t.id),
-            n.earlier, n.id, n.role, n.text, n.created_at
+            n.earlier, n.id, n.role, n.text, {sql.in_utc("n.created_at")}
         FROM h JOIN mastra_memory_thread t ON t.id = h.thread_id LEFT JOIN near n ON n.hit = h.id
         ORDER BY h.id, n.created_at, n.sequence""",
         [list(message_ids), before, after],
