@@ -12,12 +12,11 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from celery import Celery, Task, shared_task
-from django.utils import timezone
 from kombu import pools
 from kombu.exceptions import KombuError
 
 from mastra_memory import conf
-from mastra_memory.db import routing
+from mastra_memory.db import routing, times
 from mastra_memory.db.statement_timeout import limit_statements
 from mastra_memory.embedding import indexing, queue
 from mastra_memory.observational import claims, cycle, idle_activation, requested_work
@@ -174,7 +173,7 @@ def prune() -> int:
     days = conf.app_settings().RETENTION_DAYS
     if days is None:
         return 0
-    rule = erasure.PruningRule(inactive_since=timezone.now() - timedelta(days=days))
+    rule = erasure.PruningRule(inactive_since=times.now() - timedelta(days=days))
     batches = erasure.prune(rule, max_threads=PRUNE_TASK_THREADS)
     done = sum(batch["Thread"] for batch in batches)
     if done == PRUNE_TASK_THREADS:

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.template.response import SimpleTemplateResponse
 from django.templatetags.static import static
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -23,6 +23,7 @@ from mastra_memory import conf
 from mastra_memory.admin import params
 from mastra_memory.admin.access import get_mask
 from mastra_memory.admin.markdown import escape_bidi_overrides
+from mastra_memory.admin.urls import reverse_page, use_site
 from mastra_memory.db import json_text, locking, routing, statement_timeout
 from mastra_memory.exceptions import ConcurrentUpdate
 
@@ -85,7 +86,8 @@ def secure_view(view: View) -> View:
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         params.clean_request(request)
-        response = _call_with_timeout(view, request, *args, **params.clean_arguments(kwargs))
+        with use_site(request):
+            response = _call_with_timeout(view, request, *args, **params.clean_arguments(kwargs))
         if conf.app_settings().CONTENT_SECURITY_POLICY:
             response.headers.setdefault("Content-Security-Policy", build_content_security_policy())
         response.headers.setdefault("Referrer-Policy", "same-origin")
@@ -188,7 +190,7 @@ class ReadOnlyAdmin(MemoryAdmin):
         """Return a link to the thread of the row, or a dash."""
         if not row.thread_id:
             return "–"
-        address = reverse("admin:mastra_memory_thread_change", args=[quote(row.thread_id)])
+        address = reverse_page("mastra_memory_thread_change", args=[quote(row.thread_id)])
         return format_html(
             '<a href="{}"><bdi>{}</bdi></a>', address, escape_bidi_overrides(row.thread_id)
         )

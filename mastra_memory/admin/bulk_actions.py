@@ -8,15 +8,14 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.admin import access, exports
+from mastra_memory.admin import access, exports, reviewers
 from mastra_memory.admin.markdown import escape_bidi_overrides
-from mastra_memory.admin.params import read_integer
-from mastra_memory.admin.thread_filters import list_reviewers
+from mastra_memory.admin.urls import reverse_page
+from mastra_memory.db.users import get_user_id
 from mastra_memory.models import ExportJob, Review, Tag, Thread
 from mastra_memory.review import reviews, tags
 
@@ -53,7 +52,7 @@ def _show_count(request: HttpRequest, count: int, *, with_link: bool = False) ->
     if not with_link:
         messages.success(request, text % count)
         return
-    address = reverse("admin:mastra_memory_thread_next")
+    address = reverse_page("mastra_memory_thread_next")
     link = format_html('<a href="{}">{}</a>', address, gettext("Open the first"))
     messages.success(request, format_html("{} {}", text % count, link))
 
@@ -97,8 +96,8 @@ class BulkActions:
     def assign(self, request: HttpRequest, threads: QuerySet[Thread]) -> HttpResponseBase | None:
         """Ask for an assignee, then assign the selected threads."""
         if "chosen" not in request.POST:
-            people = [(str(user.pk), user.get_username()) for user in list_reviewers()]
-            own_first = sorted(people, key=lambda person: person[0] != str(request.user.pk))
+            own_id = get_user_id(request.user)
+            own_first = sorted(reviewers.list_choices(), key=lambda person: person[0] != own_id)
             choices = [*own_first, ("", gettext("unassigned"))]
             return self._ask(
                 request,
@@ -108,10 +107,8 @@ class BulkActions:
                 gettext("Assignee"),
                 choices=choices,
             )
-        chosen = read_integer(request.POST["chosen"])
-        person = list_reviewers().filter(pk=chosen).first() if chosen is not None else None
         ids = _list_ids(request, threads)
-        assignee = person.pk if person else None
+        assignee = reviewers.find_reviewer_id(request.POST["chosen"])
         _show_count(request, reviews.update_reviews(ids, by=request.user, assignee_id=assignee))
         return None
 

@@ -20,6 +20,7 @@ from mastra_memory.admin import access
 from mastra_memory.admin.markdown import escape_bidi_overrides, render_highlights
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.db import json_text
+from mastra_memory.db.users import get_usernames
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread
 from mastra_memory.review import thread_search, visits
@@ -99,6 +100,8 @@ class ThreadRow:
     passage_id: str
     has_unread: bool
     """Whether there are messages newer than the last one that the user has seen."""
+    assignee: str
+    """The user name of the assignee; empty if there is none."""
 
 
 class ThreadChangeList(TruncatedChangeList):
@@ -129,6 +132,8 @@ class ThreadChangeList(TruncatedChangeList):
         previews = thread_search.load_previews([thread.pk for thread in threads], mask)
         positions = visits.list_read_positions([thread.pk for thread in threads], request.user)
         passages = self._passages([thread.pk for thread in threads], mask)
+        assigned = {t.pk: t.review.assignee_id for t in threads if getattr(t, "review", None)}
+        names = get_usernames(filter(None, assigned.values()))
         for thread in threads:
             preview = previews[thread.pk]
             hit = (self.found.messages.get(thread.pk) if self.found else None) or ""
@@ -140,6 +145,7 @@ class ThreadChangeList(TruncatedChangeList):
                 passage=passages.get(hit, ""),
                 passage_id=hit,
                 has_unread=_is_after(preview.written_at, positions.get(thread.pk)),
+                assignee=names.get(assigned.get(thread.pk) or "", ""),
             )
         self.result_list = threads
 

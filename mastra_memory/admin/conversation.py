@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory import conf
@@ -15,6 +14,7 @@ from mastra_memory.admin import access, timeline
 from mastra_memory.admin.base import get_static_root
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.timeline import ObservationMark, TimelineEntry, ViewerOptions
+from mastra_memory.admin.urls import reverse_page
 from mastra_memory.models import Message, ReviewNote, Scope, Thread
 from mastra_memory.review import conversation_pages, observations, visits
 from mastra_memory.review.conversation_pages import ConversationPage
@@ -23,7 +23,7 @@ from mastra_memory.review.observations import MessageState
 
 def conversation_url(thread_id: str, **query: str) -> str:
     """Return the URL of the conversation page; empty query values are left out."""
-    path = reverse("admin:mastra_memory_thread_change", args=[quote(thread_id)])
+    path = reverse_page("mastra_memory_thread_change", args=[quote(thread_id)])
     parameters = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(parameters)}" if parameters else path
 
@@ -37,12 +37,12 @@ def text_url(thread_id: str, what: str, key: int | str) -> str:
         key: The sequence of the message, the primary key of the working memory or of the
             observational record, or `thread` for `metadata`.
     """
-    return reverse("admin:mastra_memory_thread_text", args=[quote(thread_id), what, quote(key)])
+    return reverse_page("mastra_memory_thread_text", args=[quote(thread_id), what, quote(key)])
 
 
 def record_url(record_id: str, **query: Any) -> str:
     """Return the URL of the page of a record; empty query values are left out."""
-    path = reverse("admin:mastra_memory_observationalrecord_change", args=[quote(record_id)])
+    path = reverse_page("mastra_memory_observationalrecord_change", args=[quote(record_id)])
     parameters = {name: value for name, value in query.items() if value not in ("", None)}
     return f"{path}?{urlencode(parameters)}" if parameters else path
 

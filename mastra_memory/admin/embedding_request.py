@@ -44,7 +44,6 @@ class StateFilter(admin.SimpleListFilter):
         return queryset
 
 
-@admin.register(EmbeddingRequest)
 class EmbeddingRequestAdmin(ReadOnlyAdmin):
     """Read-only list of embedding requests. A row is deleted when its message is embedded."""
 

@@ -5,12 +5,12 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
 from mastra_memory.admin.params import read_integer
+from mastra_memory.admin.urls import reverse_page
+from mastra_memory.db import times
 from mastra_memory.memory import Memory
 from mastra_memory.models import ExportJob
 from mastra_memory.review import exports
@@ -27,9 +27,8 @@ def start_export(request: HttpRequest, thread_ids: list[str], chosen: str) -> Ht
         raise PermissionDenied
     if chosen not in ExportJob.Format.values:
         raise Http404
-    owner: Any = request.user
     job = ExportJob.objects.create(
-        owner=owner,
+        owner_id=request.user.pk,
         format=chosen,
         thread_ids=thread_ids,
         masked=not access.has_permission(request.user, "view_personal_data"),
@@ -39,7 +38,7 @@ def start_export(request: HttpRequest, thread_ids: list[str], chosen: str) -> Ht
         return _file_response(ExportJob.objects.get(pk=job.pk))
     Memory().start_export(job.pk)
     messages.info(request, _("The export has started. It will appear here when it is finished."))
-    return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
+    return HttpResponseRedirect(reverse_page("mastra_memory_thread_exports"))
 
 
 def restart_export(request: HttpRequest) -> HttpResponseRedirect:
@@ -48,15 +47,13 @@ def restart_export(request: HttpRequest) -> HttpResponseRedirect:
     mine = ExportJob.objects.filter(owner_id=request.user.pk).exclude(state=ExportJob.State.DONE)
     if chosen is not None and (job := mine.filter(pk=chosen).first()):
         Memory().start_export(job.pk)
-    return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
+    return HttpResponseRedirect(reverse_page("mastra_memory_thread_exports"))
 
 
 def list_exports(request: HttpRequest) -> dict[str, Any]:
     """Return the template context with the newest exports of the user."""
     jobs = ExportJob.objects.filter(owner_id=request.user.pk).defer("content").order_by("-pk")
-    newest = list(
-        jobs.filter(created_at__gt=timezone.now() - exports.FILE_LIFETIME)[:MAX_JOBS_SHOWN]
-    )
+    newest = list(jobs.filter(created_at__gt=times.now() - exports.FILE_LIFETIME)[:MAX_JOBS_SHOWN])
     running = any(job.state in ("waiting", "running") for job in newest)
     return {"jobs": newest, "running": running, "kept_days": exports.FILE_LIFETIME.days}
 
@@ -69,7 +66,7 @@ def download_export(request: HttpRequest, pk: int) -> HttpResponseBase:
         PermissionDenied: The file contains data that the user may no longer see.
     """
     done = ExportJob.objects.filter(pk=pk, owner_id=request.user.pk, state=ExportJob.State.DONE)
-    job = done.filter(created_at__gt=timezone.now() - exports.FILE_LIFETIME).first()
+    job = done.filter(created_at__gt=times.now() - exports.FILE_LIFETIME).first()
     if job is None:
         raise Http404
     if not job.masked and not access.has_permission(request.user, "view_personal_data"):
@@ -83,7 +80,7 @@ def download_export(request: HttpRequest, pk: int) -> HttpResponseBase:
         messages.error(
             request, _("A conversation of this export was deleted. Start the export again.")
         )
-        return HttpResponseRedirect(reverse("admin:mastra_memory_thread_exports"))
+        return HttpResponseRedirect(reverse_page("mastra_memory_thread_exports"))
     return _file_response(job)
 
 

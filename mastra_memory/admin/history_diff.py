@@ -1,6 +1,6 @@
 """Show an entry of the history as removed and added lines."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -20,11 +20,11 @@ REVIEW_FIELDS = {"status", "priority", "assignee_id", "tag"}
 
 
 def diff_change(
-    change: ThreadChange, mask: Mask, names: Mapping[int, str], budget: RenderBudget
+    change: ThreadChange, mask: Mask, names: Mapping[str, str], budget: RenderBudget
 ) -> Sequence[DiffLine]:
     """Return removed and added lines, masked for the user.
 
-    `names` maps the ids from `collect_assignee_ids` to user names.
+    `names` maps the ids from `collect_user_ids` to user names.
     """
     if budget.seconds <= 0 or budget.is_spent:
         return [DiffLine("same", _("This page has too much text to show this comparison."))]
@@ -38,14 +38,15 @@ def diff_change(
     return [*lines[:MAX_LINES], DiffLine("skip", "⋯")]
 
 
-def collect_assignee_ids(changes: Iterable[ThreadChange]) -> set[int]:
-    """Return the ids of users who were assignees before or after one of the changes."""
+def collect_user_ids(changes: Collection[ThreadChange]) -> set[str]:
+    """Return the ids of the authors, and of assignees before or after one of the changes."""
     sides = [side for change in changes for side in (change.before, change.after)]
     assigned = [side.get("assignee_id") for side in sides if isinstance(side, dict)]
-    return {pk for pk in assigned if isinstance(pk, int)}
+    authors = [change.author_id for change in changes]
+    return {str(user_id) for user_id in [*assigned, *authors] if user_id}
 
 
-def _side_as_text(value: Any, mask: Mask, names: Mapping[int, str], budget: RenderBudget) -> str:
+def _side_as_text(value: Any, mask: Mask, names: Mapping[str, str], budget: RenderBudget) -> str:
     """Return one side of a change as text."""
     if isinstance(value, dict) and value and value.keys() <= REVIEW_FIELDS:
         return "\n".join(_review_field_as_text(name, part, names) for name, part in value.items())
@@ -65,14 +66,14 @@ def _content_as_text(content: Any, mask: Mask, budget: RenderBudget) -> str:
     return text or budget.render_json(content, mask)[0]
 
 
-def _review_field_as_text(name: str, value: Any, names: Mapping[int, str]) -> str:
+def _review_field_as_text(name: str, value: Any, names: Mapping[str, str]) -> str:
     match name:
         case "status":
             label, shown = _("status"), dict(Review.Status.choices).get(value, value)
         case "priority":
             label, shown = _("priority"), dict(Review.Priority.choices).get(value, value)
         case "assignee_id":
-            label, shown = _("assignee"), names.get(value, "–") if value else _("unassigned")
+            label, shown = _("assignee"), names.get(str(value), "–") if value else _("unassigned")
         case _:
             label, shown = _("tag"), value
     return f"{label}: {shown}"

@@ -96,7 +96,6 @@ class MessageChangeList(TruncatedChangeList):
         self.result_list = messages
 
 
-@admin.register(Message)
 class MessageAdmin(ReadOnlyAdmin):
     """Messages of the threads that the user may see. Each row links into its conversation."""
 

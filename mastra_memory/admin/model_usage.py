@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -16,7 +15,6 @@ MAX_DAYS = 31
 """Rows of the table of totals."""
 
 
-@admin.register(ModelUsage)
 class ModelUsageAdmin(ReadOnlyAdmin):
     """Read-only list of model calls of visible threads and resources."""
 

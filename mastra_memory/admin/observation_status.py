@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
 from mastra_memory.admin.render_budget import RenderBudget
+from mastra_memory.db import times
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.review import observations
 
@@ -83,7 +83,7 @@ def load_state(
         error=error,
         attempts=record.attempts,
         due_at=record.due_at,
-        is_overdue=record.due_at is not None and record.due_at <= timezone.now(),
+        is_overdue=record.due_at is not None and record.due_at <= times.now(),
         can_work=status is not None,
     )
 

@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import (
@@ -32,6 +32,7 @@ from mastra_memory.admin.conversation import conversation_url, record_url
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.plain_text import PlainTextAdmin, iterate_record_texts
 from mastra_memory.admin.render_budget import RenderBudget
+from mastra_memory.admin.urls import reverse_page
 from mastra_memory.content.redaction import mask_beginning
 from mastra_memory.exceptions import MastraMemoryError, StaleData
 from mastra_memory.models import ObservationalRecord
@@ -55,7 +56,6 @@ _LOADERS: dict[str, Loader] = {
 }
 
 
-@admin.register(ObservationalRecord)
 class ObservationalRecordAdmin(PlainTextAdmin):
     """The records of visible threads and resources. Their logs are corrected through `Memory`."""
 
@@ -183,8 +183,8 @@ class ObservationalRecordAdmin(PlainTextAdmin):
             "label": escape_bidi_overrides(mask_beginning(label, mask, 200)) or record.pk,
             "thread_href": conversation_url(record.thread_id) if record.thread_id else "",
             "record_path": quote(record.pk),
-            "text_href": reverse(
-                "admin:mastra_memory_observationalrecord_text", args=[quote(record.pk)]
+            "text_href": reverse_page(
+                "mastra_memory_observationalrecord_text", args=[quote(record.pk)]
             ),
             "can_edit": can_edit,
             "can_correct": can_edit and record.is_live,

@@ -13,13 +13,14 @@ from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
 from mastra_memory.admin.base import ReadOnlyAdmin, secure_view
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
+from mastra_memory.admin.urls import reverse_page
 from mastra_memory.admin.working_memory_panel import parse_document
 from mastra_memory.content import part_types
 from mastra_memory.content.redaction import Mask, find_split_position
@@ -82,12 +83,12 @@ class PlainTextAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         if row is None:
             raise Http404
-        change = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+        change = f"{self.opts.app_label}_{self.opts.model_name}_change"
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": self.text_heading,
-            "back": reverse(change, args=[quote(row.pk)]),
+            "back": reverse_page(change, args=[quote(row.pk)]),
             "page": read_page(
                 request, self.iterate_texts(request, row), access.get_mask(request.user)
             ),

@@ -6,17 +6,17 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, QueryDict
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mastra_memory.admin import access, edits
+from mastra_memory.admin import access, edits, reviewers
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
-from mastra_memory.admin.thread_filters import list_reviewers
+from mastra_memory.admin.urls import reverse_page
 from mastra_memory.db import routing
+from mastra_memory.db.users import get_usernames
 from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.models import Message, Review, Thread
 from mastra_memory.review import conversation_pages, notes, reviews, scores, tags
@@ -129,14 +129,15 @@ def _update_review_fields(request: HttpRequest, thread: Thread, **fields: Any) -
 def _describe_conflict(thread: Thread) -> str:
     """Return a message with the author of the other change and the current values."""
     review = reviews.get_review(thread.pk)
+    names = get_usernames(filter(None, [review.changed_by_id, review.assignee_id]))
     message = _(
         "%(name)s changed this review while you were editing, so your change was not saved. "
         "It is now: %(status)s, %(assignee)s, priority %(priority)s."
     )
     return message % {
-        "name": review.changed_by or _("Another user"),
+        "name": names.get(review.changed_by_id or "", _("Another user")),
         "status": review.get_status_display(),
-        "assignee": review.assignee or _("unassigned"),
+        "assignee": names.get(review.assignee_id or "", _("unassigned")),
         "priority": review.get_priority_display(),
     }
 
@@ -145,19 +146,18 @@ def describe_empty_queue(*, unassigned: bool) -> SafeString:
     """Return the message for an empty queue, with a link to unassigned conversations."""
     if unassigned:
         return format_html("{}", _("All conversations are assigned or resolved."))
-    address = reverse("admin:mastra_memory_thread_next") + "?free=1"
+    address = reverse_page("mastra_memory_thread_next") + "?free=1"
     link = format_html('<a href="{}">{}</a>', address, _("Next unassigned"))
     return format_html("{} {}", _("Your queue is empty."), link)
 
 
-def _find_assignee_id(value: str) -> Any:
+def _find_assignee_id(value: str) -> str | None:
     if not value:
         return None
-    pk = read_integer(value)
-    person = list_reviewers().filter(pk=pk).first() if pk is not None else None
-    if person is None:
+    assignee_id = reviewers.find_reviewer_id(value)
+    if assignee_id is None:
         raise InvalidInput(_("This user may not review conversations."))
-    return person.pk
+    return assignee_id
 
 
 def add_note(request: HttpRequest, thread: Thread) -> str:

@@ -5,12 +5,13 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponseRedirect, QueryDict
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.thread_filters import FilterForm
+from mastra_memory.admin.urls import reverse_page
+from mastra_memory.db.users import get_user_id, get_usernames
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.review import saved_views
 
@@ -25,7 +26,7 @@ SAVED_PARAMETERS = {*FilterForm.base_fields, "q", "o"}
 
 def list_url(**query: str) -> str:
     """Return the URL of the thread list."""
-    path = reverse("admin:mastra_memory_thread_changelist")
+    path = reverse_page("mastra_memory_thread_changelist")
     return f"{path}?{urlencode(query)}" if query else path
 
 
@@ -43,10 +44,17 @@ def get_view_context(request: HttpRequest) -> dict[str, Any]:
     """Return the template context: all views, and which of them is open."""
     query = _normalize_query(request.GET)
     default = saved_views.find_default_view(request.user)
+    views, own_id = list(saved_views.list_views(request.user)), get_user_id(request.user)
+    names = get_usernames(view.owner_id for view in views if view.owner_id != own_id)
     return {
         "views": [
-            {"view": view, "is_open": view.query == query, "is_own": view.owner == request.user}
-            for view in saved_views.list_views(request.user)
+            {
+                "view": view,
+                "is_open": view.query == query,
+                "is_own": view.owner_id == own_id,
+                "owner_name": names.get(view.owner_id, "–"),
+            }
+            for view in views
         ],
         "quick_views": [(label, wanted, wanted == query) for label, wanted in QUICK_VIEWS],
         "default_view": default,

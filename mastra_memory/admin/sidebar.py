@@ -7,13 +7,18 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from mastra_memory.admin import access, history_diff, observation_log, working_memory_panel
+from mastra_memory.admin import (
+    access,
+    history_diff,
+    observation_log,
+    reviewers,
+    working_memory_panel,
+)
 from mastra_memory.admin.changelist import TITLE_CHARACTERS, truncate_title
 from mastra_memory.admin.charts import Tree, draw_tree
 from mastra_memory.admin.conversation import conversation_url, record_url, text_url
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.render_budget import RenderBudget
-from mastra_memory.admin.thread_filters import list_reviewers
 from mastra_memory.content.redaction import mask_beginning
 from mastra_memory.db.users import get_usernames
 from mastra_memory.models import (
@@ -79,13 +84,15 @@ def _review_panel(
     review = reviews.get_review(thread.pk)
     queue = reviews.list_queue(request.user, visible)
     following = reviews.find_next(queue, thread.pk)
+    can_review = access.has_permission(request.user, "review_thread")
+    assignees = reviewers.list_choices() if can_review else []
+    names = {} if can_review or not review.assignee_id else get_usernames([review.assignee_id])
     return {
         "review": review,
         "statuses": Review.Status.choices,
         "priorities": Review.Priority.choices,
-        "assignees": list_reviewers()
-        if access.has_permission(request.user, "review_thread")
-        else [],
+        "assignees": assignees,
+        "assignee_name": names.get(review.assignee_id or "", ""),
         "tags": tags.list_tags(thread.pk),
         "known_tags": Tag.objects.values_list("name", flat=True)[:MAX_KNOWN_TAGS],
         "queue_length": len(queue),
@@ -175,7 +182,7 @@ def _draw_clone_tree(thread: Thread, visible: QuerySet[Thread], mask: Any) -> Tr
 def _history_panel(thread: Thread, mask: Any, budget: RenderBudget) -> dict[str, Any]:
     changes = history.list_changes(thread.pk)
     undoable = history.find_undoable_change(thread.pk, with_values=False)
-    names = get_usernames(history_diff.collect_assignee_ids(changes))
+    names = get_usernames(history_diff.collect_user_ids(changes))
     return {
         "changes": [_describe_change(change, mask, names, budget) for change in changes],
         "undoable": undoable.get_kind_display() if undoable else "",
@@ -183,10 +190,10 @@ def _history_panel(thread: Thread, mask: Any, budget: RenderBudget) -> dict[str,
 
 
 def _describe_change(
-    change: ThreadChange, mask: Any, names: Mapping[int, str], budget: RenderBudget
+    change: ThreadChange, mask: Any, names: Mapping[str, str], budget: RenderBudget
 ) -> dict[str, Any]:
     return {
         "change": change,
-        "author": change.author.get_username() if change.author else "",
+        "author": names.get(change.author_id or "", ""),
         "lines": history_diff.diff_change(change, mask, names, budget),
     }

@@ -9,10 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access
 from mastra_memory.admin.base import MemoryAdmin
-from mastra_memory.models import Criterion, Tag
+from mastra_memory.models import Tag
 
 
-@admin.register(Tag)
 class TagAdmin(MemoryAdmin):
     """Tags. Renaming a tag changes it on all threads."""
 
@@ -33,7 +32,6 @@ class TagAdmin(MemoryAdmin):
         return count
 
 
-@admin.register(Criterion)
 class CriterionAdmin(MemoryAdmin):
     """Criteria by which threads are scored."""
 

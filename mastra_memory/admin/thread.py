@@ -23,7 +23,6 @@ from mastra_memory.models import Review, Thread
 from mastra_memory.review import history
 
 
-@admin.register(Thread)
 class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
     """The thread list, with the pages of a conversation from `ThreadPages`."""
 
@@ -45,7 +44,7 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Thread]:
         """Return the threads that the user may see."""
-        threads = access.visible_threads(request).select_related("review__assignee")
+        threads = access.visible_threads(request).select_related("review")
         ordering = self.get_ordering(request)
         return threads.prefetch_related("thread_tags__tag").order_by(*ordering)
 
@@ -160,10 +159,9 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
         )
 
     @admin.display(description=_("assignee"), empty_value="–")
-    def assignee(self, thread: Thread) -> Any:
+    def assignee(self, thread: Any) -> str | None:
         """Return the name of the assignee."""
-        review = getattr(thread, "review", None)
-        return review.assignee.get_username() if review and review.assignee else None
+        return thread.row.assignee or None
 
     @admin.display(description=_("tags"))
     def tags(self, thread: Any) -> str:

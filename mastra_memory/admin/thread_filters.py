@@ -8,17 +8,17 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.admin import ListFilter, ModelAdmin
-from django.contrib.auth import get_user_model
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.admin import access
+from mastra_memory.admin import access, reviewers
 from mastra_memory.admin.params import FIRST_DAY, LAST_DAY
 from mastra_memory.content.redaction import mask_json
-from mastra_memory.db import json_text
+from mastra_memory.db import json_text, times
+from mastra_memory.db.users import get_user_id
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Review, Tag, Thread
 from mastra_memory.review.filters import ThreadFilters, filter_threads
@@ -34,16 +34,6 @@ PERIODS = [
 ]
 """Relative to the current day, so that saved views stay correct."""
 ORIGINS = [("", _("any")), ("clone", _("clones")), ("original", _("originals"))]
-
-
-def list_reviewers() -> QuerySet[Any]:
-    """Return the possible assignees: active staff who may review threads."""
-    users = get_user_model()._default_manager.filter(is_active=True, is_staff=True)
-    right = {"codename": "review_thread", "content_type__app_label": "mastra_memory"}
-    own = {f"user_permissions__{key}": value for key, value in right.items()}
-    group = {f"groups__permissions__{key}": value for key, value in right.items()}
-    able = users.filter(Q(is_superuser=True) | Q(**own) | Q(**group))
-    return users.filter(pk__in=able.values("pk")).order_by(get_user_model().USERNAME_FIELD)
 
 
 class DayField(forms.DateField):
@@ -93,8 +83,8 @@ class FilterForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
-        people = [(str(user.pk), user.get_username()) for user in list_reviewers()]
-        self._choose("assignee", [("me", _("me")), ("none", _("unassigned")), *people])
+        own = [("me", _("me")), ("none", _("unassigned"))]
+        self._choose("assignee", [*own, *reviewers.list_choices()])
         self._choose("tag", [(tag.name, tag.name) for tag in Tag.objects.all()])
         for field in self.fields.values():
             if isinstance(field, forms.DateField):
@@ -118,8 +108,8 @@ class FilterForm(forms.Form):
     def get_filters(self, user: Any) -> ThreadFilters:
         """Return the conditions of a valid form."""
         data = self.cleaned_data
-        assignee = str(user.pk) if data["assignee"] == "me" else data["assignee"]
-        first, last = get_period(data["active"], timezone.localdate())
+        assignee = get_user_id(user) if data["assignee"] == "me" else data["assignee"]
+        first, last = get_period(data["active"], timezone.localdate(times.now()))
         return ThreadFilters(
             resource=data["resource"],
             status=data["status"],

@@ -28,6 +28,7 @@ from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.content.redaction import mask_beginning
+from mastra_memory.db.users import get_user_id, get_usernames
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.models import Thread, WorkingMemory
 from mastra_memory.review import conversation_pages, notes, reviews, visits
@@ -105,6 +106,7 @@ class ThreadPages(MemoryAdmin):
             )
             context |= {"thread": thread, "thread_path": quote(thread.pk)}
         rights = {
+            "own_id": get_user_id(request.user),
             "can_review": access.has_permission(request.user, "review_thread"),
             "can_edit": access.has_permission(request.user, "edit_transcript"),
             "can_export": access.has_permission(request.user, "export_thread"),
@@ -191,15 +193,16 @@ class ThreadPages(MemoryAdmin):
         visits.record_visit(thread.pk, request.user)
         review = reviews.get_review(thread.pk)
         known, newest = request.GET.get("version", ""), read_integer(request.GET.get("notes"))
+        changed_by_id = review.changed_by_id if known != str(review.version) else None
         return self._page(
             request,
             thread,
             "presence",
             others_here=visits.list_other_viewers(thread.pk, request.user),
-            changed_by=review.changed_by if known != str(review.version) else None,
             new_messages=conversation_pages.count_messages_after(
                 thread.pk, request.GET.get("newest", "")
             ),
+            changed_by=", ".join(get_usernames(filter(None, [changed_by_id])).values()),
             new_notes=notes.count_notes_after(thread.pk, newest) if newest is not None else 0,
         )
 

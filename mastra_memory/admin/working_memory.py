@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.admin import access, conversation, working_memory_panel
@@ -23,13 +22,13 @@ from mastra_memory.admin.changelist import (
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.plain_text import PlainTextAdmin, iterate_memory_texts
 from mastra_memory.admin.render_budget import RenderBudget
+from mastra_memory.admin.urls import reverse_page
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
 from mastra_memory.models import WorkingMemory
 
 PREVIEW_TEMPLATE = "admin/mastra_memory/thread/memory_edit.html"
 
 
-@admin.register(WorkingMemory)
 class WorkingMemoryAdmin(PlainTextAdmin):
     """List of the working memories of visible threads and resources, with an editing page."""
 
@@ -86,7 +85,7 @@ class WorkingMemoryAdmin(PlainTextAdmin):
         """Show the text and its revisions, with a form for users who may edit it."""
         row = self.get_object(request, unquote(object_id))
         if row is None:
-            return HttpResponseRedirect(reverse("admin:mastra_memory_workingmemory_changelist"))
+            return HttpResponseRedirect(reverse_page("mastra_memory_workingmemory_changelist"))
         if not self.has_view_permission(request, row):
             raise PermissionDenied
         context = {
@@ -105,7 +104,7 @@ class WorkingMemoryAdmin(PlainTextAdmin):
                 request,
                 row,
                 RenderBudget(),
-                text_href=reverse("admin:mastra_memory_workingmemory_text", args=[row.pk]),
+                text_href=reverse_page("mastra_memory_workingmemory_text", args=[row.pk]),
             ),
             "can_edit": access.has_permission(request.user, "edit_transcript"),
             "action": request.path,

@@ -19,6 +19,7 @@ from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.render_budget import Prose, RenderBudget
 from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.db import json_text, locking, routing
+from mastra_memory.db.users import get_usernames
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.memory import Memory
 from mastra_memory.models import Scope, Thread, ThreadChange, WorkingMemory
@@ -120,9 +121,10 @@ def _build_revisions(row: WorkingMemory, mask: Mask, budget: RenderBudget) -> li
 
     made = []
     newest = list(_get_newest_revisions(row))
+    names = get_usernames(filter(None, [revision.author_id for revision in newest]))
     for place, revision in enumerate(newest[:MAX_REVISIONS]):
         before = newest[place + 1].beginning if place + 1 < len(newest) else ""
-        author = revision.author.get_username() if revision.author else ""
+        author = names.get(revision.author_id or "", "")
         made.append(
             RevisionEntry(
                 revision.version,
@@ -139,7 +141,7 @@ def _build_revisions(row: WorkingMemory, mask: Mask, budget: RenderBudget) -> li
 def _get_newest_revisions(row: WorkingMemory) -> QuerySet[Any]:
     """Return the revisions with only the part of their texts that is compared."""
     beginning = Left("content", MAX_DIFF_CHARACTERS + 1)
-    revisions = row.revisions.select_related("author").defer("content")
+    revisions = row.revisions.defer("content")
     return revisions.annotate(beginning=beginning).order_by("-version")[: MAX_REVISIONS + 1]
 
 

@@ -75,9 +75,13 @@ def atomic(function: Callable[P, R] | None = None, *, durable: bool = False) -> 
     return call
 
 
-def on_commit(callback: Callable[[], object]) -> None:
+def on_commit(callback: Callable[[], object], *, using: str | None = None) -> None:
     """Call `callback` when the current transaction commits; at once if there is none.
 
     An exception in it is logged by Django and does not reach the caller.
+
+    Args:
+        callback: The function to call.
+        using: The alias of another database whose transaction is meant.
     """
-    transaction.on_commit(callback, using=get_alias(), robust=True)
+    transaction.on_commit(callback, using=using or get_alias(), robust=True)

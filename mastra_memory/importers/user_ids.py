@@ -1,10 +1,8 @@
 """Find resource ids of a source that are the ids of users of this site."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
-
+from mastra_memory.db.users import find_user_ids
 from mastra_memory.importers.records import ImportedThread, ImportedWorkingMemory
 from mastra_memory.importers.validation import ImportRow
 
@@ -24,18 +22,3 @@ class UserIdWarning:
         for resource_id in sorted(find_user_ids(resource_ids - self._warned)):
             self._warned.add(resource_id)
             self._warn(resource_id)
-
-
-def find_user_ids(resource_ids: Iterable[str]) -> set[str]:
-    """Return the resource ids that are the primary key of a user."""
-    users = get_user_model()
-    keys = []
-    for resource_id in resource_ids:
-        try:
-            key = users._meta.pk.clean(resource_id, None)
-        except (ValidationError, ValueError):
-            continue
-        if str(key) == resource_id:  # "007" is not the id of user 7
-            keys.append(key)
-    existing = users._default_manager.filter(pk__in=keys) if keys else users._default_manager.none()
-    return {str(pk) for pk in existing.values_list("pk", flat=True)}

@@ -10,7 +10,6 @@ import django.db.models.lookups
 import mastra_memory.models.fields
 import mastra_memory.models.message
 import pgvector.django.vector
-from django.conf import settings
 from django.db import migrations, models
 
 from mastra_memory.migrations import _extension, _sql
@@ -19,10 +18,7 @@ from mastra_memory.migrations import _extension, _sql
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [
-        ("auth", "0012_alter_user_first_name_max_length"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-    ]
+    dependencies: list[tuple[str, str]] = []
 
     operations = [
         # The tables below use the type `vector` and a default from the sequence.
@@ -32,14 +28,8 @@ class Migration(migrations.Migration):
             name="DefaultView",
             fields=[
                 (
-                    "user",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="+",
-                        serialize=False,
-                        to=settings.AUTH_USER_MODEL,
-                    ),
+                    "user_id",
+                    mastra_memory.models.fields.UserIdField(primary_key=True, serialize=False),
                 ),
             ],
             options={
@@ -252,10 +242,22 @@ class Migration(migrations.Migration):
                 ("reflected_observation_line_count", models.IntegerField(blank=True, null=True)),
                 ("config", models.JSONField(blank=True, default=dict)),
                 ("metadata", models.JSONField(blank=True, null=True)),
-                ("observing_until", models.DateTimeField(blank=True, null=True)),
-                ("reflecting_until", models.DateTimeField(blank=True, null=True)),
-                ("buffering_observation_until", models.DateTimeField(blank=True, null=True)),
-                ("buffering_reflection_until", models.DateTimeField(blank=True, null=True)),
+                (
+                    "observing_until",
+                    mastra_memory.models.fields.AwareDateTimeField(blank=True, null=True),
+                ),
+                (
+                    "reflecting_until",
+                    mastra_memory.models.fields.AwareDateTimeField(blank=True, null=True),
+                ),
+                (
+                    "buffering_observation_until",
+                    mastra_memory.models.fields.AwareDateTimeField(blank=True, null=True),
+                ),
+                (
+                    "buffering_reflection_until",
+                    mastra_memory.models.fields.AwareDateTimeField(blank=True, null=True),
+                ),
                 (
                     "created_at",
                     mastra_memory.models.fields.InstantField(
@@ -381,7 +383,7 @@ class Migration(migrations.Migration):
                 ("text", models.TextField(verbose_name="text")),
                 (
                     "created_at",
-                    models.DateTimeField(
+                    mastra_memory.models.fields.AwareDateTimeField(
                         db_default=django.db.models.functions.datetime.Now(), verbose_name="created"
                     ),
                 ),
@@ -400,7 +402,7 @@ class Migration(migrations.Migration):
                 ("shared", models.BooleanField(default=False, verbose_name="shared")),
                 (
                     "created_at",
-                    models.DateTimeField(
+                    mastra_memory.models.fields.AwareDateTimeField(
                         db_default=django.db.models.functions.datetime.Now(), verbose_name="created"
                     ),
                 ),
@@ -422,7 +424,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
+                    mastra_memory.models.fields.AwareDateTimeField(
                         db_default=django.db.models.functions.datetime.Now(), verbose_name="created"
                     ),
                 ),
@@ -477,10 +479,15 @@ class Migration(migrations.Migration):
                 ),
                 ("before", models.JSONField(null=True, verbose_name="before")),
                 ("after", models.JSONField(null=True, verbose_name="after")),
-                ("undone_at", models.DateTimeField(null=True, verbose_name="undone")),
+                (
+                    "undone_at",
+                    mastra_memory.models.fields.AwareDateTimeField(
+                        null=True, verbose_name="undone"
+                    ),
+                ),
                 (
                     "created_at",
-                    models.DateTimeField(
+                    mastra_memory.models.fields.AwareDateTimeField(
                         db_default=django.db.models.functions.datetime.Now(), verbose_name="when"
                     ),
                 ),
@@ -506,12 +513,17 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 (
                     "seen_at",
-                    models.DateTimeField(
+                    mastra_memory.models.fields.AwareDateTimeField(
                         db_default=django.db.models.functions.datetime.Now(),
                         verbose_name="last seen",
                     ),
                 ),
-                ("read_up_to", models.DateTimeField(null=True, verbose_name="read up to")),
+                (
+                    "read_up_to",
+                    mastra_memory.models.fields.AwareDateTimeField(
+                        null=True, verbose_name="read up to"
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "visit",
@@ -668,19 +680,19 @@ class Migration(migrations.Migration):
                 ("content", models.BinaryField(null=True)),
                 (
                     "created_at",
-                    models.DateTimeField(
+                    mastra_memory.models.fields.AwareDateTimeField(
                         db_default=django.db.models.functions.datetime.Now(), verbose_name="created"
                     ),
                 ),
-                ("finished_at", models.DateTimeField(null=True, verbose_name="finished")),
                 (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                        verbose_name="owner",
+                    "finished_at",
+                    mastra_memory.models.fields.AwareDateTimeField(
+                        null=True, verbose_name="finished"
                     ),
+                ),
+                (
+                    "owner_id",
+                    mastra_memory.models.fields.UserIdField(verbose_name="owner"),
                 ),
             ],
             options={
@@ -861,7 +873,7 @@ class Migration(migrations.Migration):
                 ("version", models.PositiveIntegerField(default=1, editable=False)),
                 (
                     "created_at",
-                    models.DateTimeField(
+                    mastra_memory.models.fields.AwareDateTimeField(
                         db_default=django.db.models.functions.datetime.Now(),
                         editable=False,
                         verbose_name="created",
@@ -869,7 +881,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
+                    mastra_memory.models.fields.AwareDateTimeField(
                         db_default=django.db.models.functions.datetime.Now(),
                         editable=False,
                         verbose_name="changed",
@@ -877,7 +889,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "resolved_at",
-                    models.DateTimeField(editable=False, null=True, verbose_name="resolved"),
+                    mastra_memory.models.fields.AwareDateTimeField(
+                        editable=False, null=True, verbose_name="resolved"
+                    ),
                 ),
             ],
             options={
@@ -1005,13 +1019,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="reviewnote",
-            name="author",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-                verbose_name="author",
+            name="author_id",
+            field=mastra_memory.models.fields.UserIdField(
+                db_index=True, null=True, verbose_name="author"
             ),
         ),
         migrations.AddField(
@@ -1028,13 +1038,8 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="savedview",
-            name="owner",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-                verbose_name="owner",
-            ),
+            name="owner_id",
+            field=mastra_memory.models.fields.UserIdField(verbose_name="owner"),
         ),
         migrations.AddField(
             model_name="defaultview",
@@ -1047,13 +1052,8 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="score",
-            name="author",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-                verbose_name="author",
-            ),
+            name="author_id",
+            field=mastra_memory.models.fields.UserIdField(db_index=True, verbose_name="author"),
         ),
         migrations.AddField(
             model_name="score",
@@ -1078,13 +1078,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="threadchange",
-            name="author",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-                verbose_name="author",
+            name="author_id",
+            field=mastra_memory.models.fields.UserIdField(
+                db_index=True, null=True, verbose_name="author"
             ),
         ),
         migrations.AddField(
@@ -1133,13 +1129,8 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="visit",
-            name="user",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-                verbose_name="user",
-            ),
+            name="user_id",
+            field=mastra_memory.models.fields.UserIdField(db_index=True, verbose_name="user"),
         ),
         migrations.AddField(
             model_name="workingmemory",
@@ -1157,14 +1148,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="workingmemoryrevision",
-            name="author",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-                verbose_name="author",
+            name="author_id",
+            field=mastra_memory.models.fields.UserIdField(
+                blank=True, db_index=True, null=True, verbose_name="author"
             ),
         ),
         migrations.AddField(
@@ -1181,7 +1167,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="exportjob",
-            index=models.Index(fields=["owner", "-created_at"], name="mastra_export_owner"),
+            index=models.Index(fields=["owner_id", "-created_at"], name="mastra_export_owner"),
         ),
         migrations.AddIndex(
             model_name="embeddingrequest",
@@ -1239,28 +1225,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="review",
-            name="assignee",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-                verbose_name="assignee",
+            name="assignee_id",
+            field=mastra_memory.models.fields.UserIdField(
+                blank=True, null=True, verbose_name="assignee"
             ),
         ),
         migrations.AddField(
             model_name="review",
-            name="changed_by",
-            field=models.ForeignKey(
-                db_index=False,
-                editable=False,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
+            name="changed_by_id",
+            field=mastra_memory.models.fields.UserIdField(editable=False, null=True),
         ),
         migrations.AddConstraint(
             model_name="observationalrecord",
@@ -1378,13 +1351,13 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="savedview",
             constraint=models.UniqueConstraint(
-                fields=("owner", "name"), name="mastra_saved_view_name"
+                fields=("owner_id", "name"), name="mastra_saved_view_name"
             ),
         ),
         migrations.AddConstraint(
             model_name="score",
             constraint=models.UniqueConstraint(
-                fields=("thread", "criterion", "author"), name="mastra_score_once"
+                fields=("thread", "criterion", "author_id"), name="mastra_score_once"
             ),
         ),
         migrations.AddIndex(
@@ -1411,7 +1384,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="visit",
-            constraint=models.UniqueConstraint(fields=("thread", "user"), name="mastra_visit_once"),
+            constraint=models.UniqueConstraint(
+                fields=("thread", "user_id"), name="mastra_visit_once"
+            ),
         ),
         migrations.AddConstraint(
             model_name="workingmemory",
@@ -1467,8 +1442,8 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="review",
             index=models.Index(
-                condition=models.Q(("assignee__isnull", False)),
-                fields=["assignee", "status"],
+                condition=models.Q(("assignee_id__isnull", False)),
+                fields=["assignee_id", "status"],
                 name="mastra_review_assignee_idx",
             ),
         ),

@@ -225,7 +225,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="observationalrecord",
             name="lease_expires_at",
-            field=models.DateTimeField(blank=True, editable=False, null=True),
+            field=mastra_memory.models.fields.AwareDateTimeField(
+                blank=True, editable=False, null=True
+            ),
         ),
         migrations.AddField(
             model_name="observationalrecord",
@@ -258,7 +260,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="observationalrecord",
             name="reflection_expires_at",
-            field=models.DateTimeField(blank=True, editable=False, null=True),
+            field=mastra_memory.models.fields.AwareDateTimeField(
+                blank=True, editable=False, null=True
+            ),
         ),
         migrations.AddField(
             model_name="observationalrecord",

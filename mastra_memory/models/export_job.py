@@ -1,9 +1,10 @@
 """Exports that a worker writes in the background."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+
+from mastra_memory.models.fields import AwareDateTimeField, UserIdField
 
 
 class ExportJob(models.Model):
@@ -25,9 +26,7 @@ class ExportJob(models.Model):
         FAILED = "failed", _("failed")
 
     id = models.BigAutoField(primary_key=True)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", verbose_name=_("owner")
-    )
+    owner_id = UserIdField(_("owner"))
     format = models.CharField(_("format"), max_length=16, choices=Format)
     thread_ids = models.JSONField(_("threads"), default=list)
     """Ids of the threads. The owner may see all of them; this was checked on creation."""
@@ -39,13 +38,13 @@ class ExportJob(models.Model):
     content = models.BinaryField(null=True)
     """The gzipped file. It is stored in the database, because web and worker processes may not
     share a disk."""
-    created_at = models.DateTimeField(_("created"), db_default=Now())
-    finished_at = models.DateTimeField(_("finished"), null=True)
+    created_at = AwareDateTimeField(_("created"), db_default=Now())
+    finished_at = AwareDateTimeField(_("finished"), null=True)
 
     class Meta:
         verbose_name = _("export")
         verbose_name_plural = _("exports")
-        indexes = [models.Index(fields=["owner", "-created_at"], name="mastra_export_owner")]
+        indexes = [models.Index(fields=["owner_id", "-created_at"], name="mastra_export_owner")]
 
     def __str__(self) -> str:
         return f"{self.get_format_display()} · {len(self.thread_ids)}"

@@ -1,10 +1,13 @@
 """Fields and constraints that several models share."""
 
 import uuid
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db import models
 
+from mastra_memory.db import times, users
 from mastra_memory.db.identifiers import MAX_ID_BYTES
 
 if TYPE_CHECKING:
@@ -48,7 +51,46 @@ class IdField(_TextField):
         return name, path, args, options
 
 
-class InstantField(_DateTimeField):
+class UserIdField(IdField):
+    """The primary key of a user as text, whatever type it has in the user model.
+
+    Not a foreign key: users may be stored in another database than our models. `db.users` reads
+    their names.
+    """
+
+    def get_prep_value(self, value: Any) -> str | None:
+        """Return the key as text; a user is accepted as well."""
+        return None if value is None else users.get_user_id(value)
+
+
+class AwareDateTimeField(_DateTimeField):
+    """A point in time, which is read with a time zone whatever `USE_TZ` is.
+
+    With `USE_TZ`, the zone is UTC, also if the connection has another one. Without `USE_TZ`,
+    Django's field would give the clock time in `TIME_ZONE`, which is ambiguous on the night when
+    clocks are put back. This field gives that clock time with its offset from UTC: templates and
+    the admin show it unchanged, and the code compares it with other times.
+    """
+
+    def get_db_converters(self, connection: Any) -> list[Any]:
+        """Return no converter if the driver returns times in UTC already."""
+        is_utc = settings.USE_TZ and connection.timezone_name == "UTC"
+        return [] if is_utc else [self._convert]
+
+    def _convert(self, value: datetime | None, expression: Any, connection: Any) -> Any:
+        if value is None:
+            return None
+        if settings.USE_TZ:
+            return value.astimezone(UTC)
+        return times.fix_offset(times.add_timezone(value))
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Return a time with a time zone, which no setting of the connection can change."""
+        prepared = super().get_prep_value(value)
+        return times.add_timezone(prepared) if isinstance(prepared, datetime) else prepared
+
+
+class InstantField(AwareDateTimeField):
     """A point in time with milliseconds, the precision of times in the API."""
 
     def db_type(self, connection: Any) -> str:

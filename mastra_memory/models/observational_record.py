@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Self
 
 from django.db import models
 from django.db.models.functions import Now
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from mastra_memory.db import times
 from mastra_memory.models.fields import (
+    AwareDateTimeField,
     IdField,
     InstantField,
     JsonTypeIs,
@@ -143,12 +144,12 @@ class ObservationalRecord(models.Model):
     lease_operation = models.CharField(
         max_length=16, choices=Operation, blank=True, default="", db_default="", editable=False
     )
-    lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
+    lease_expires_at = AwareDateTimeField(null=True, blank=True, editable=False)
     reflection_token = models.UUIDField(null=True, blank=True, editable=False)
     reflection_operation = models.CharField(
         max_length=16, choices=Operation, blank=True, default="", db_default="", editable=False
     )
-    reflection_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
+    reflection_expires_at = AwareDateTimeField(null=True, blank=True, editable=False)
     agent_id = IdField(_("agent"), null=True, blank=True, editable=False)
     """The agent whose options apply to requested work."""
     due_at = InstantField(_("work is due"), null=True, blank=True, editable=False)
@@ -260,4 +261,4 @@ class ObservationalRecord(models.Model):
 
 
 def _is_in_future(moment: datetime | None) -> bool:
-    return moment is not None and moment > timezone.now()
+    return moment is not None and moment > times.now()

@@ -1,11 +1,10 @@
 """Reviews of threads: status, assignee, tags, notes, and who is reading."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.models.fields import IdField
+from mastra_memory.models.fields import AwareDateTimeField, IdField, UserIdField
 from mastra_memory.models.thread import Thread
 
 
@@ -42,28 +41,13 @@ class Review(models.Model):
     )
     status = models.CharField(_("status"), max_length=16, choices=Status, default=Status.NEW)
     priority = models.SmallIntegerField(_("priority"), choices=Priority, default=Priority.NORMAL)
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_index=False,
-        verbose_name=_("assignee"),
-    )
+    assignee_id = UserIdField(_("assignee"), null=True, blank=True)
     version = models.PositiveIntegerField(default=1, editable=False)
     """The number of changes. A form with an older version is refused."""
-    changed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        editable=False,
-        related_name="+",
-        db_index=False,
-    )
-    created_at = models.DateTimeField(_("created"), db_default=Now(), editable=False)
-    updated_at = models.DateTimeField(_("changed"), db_default=Now(), editable=False)
-    resolved_at = models.DateTimeField(_("resolved"), null=True, editable=False)
+    changed_by_id = UserIdField(null=True, editable=False)
+    created_at = AwareDateTimeField(_("created"), db_default=Now(), editable=False)
+    updated_at = AwareDateTimeField(_("changed"), db_default=Now(), editable=False)
+    resolved_at = AwareDateTimeField(_("resolved"), null=True, editable=False)
 
     class Meta:
         verbose_name = _("review")
@@ -82,8 +66,8 @@ class Review(models.Model):
         indexes = [
             models.Index(fields=["status", "thread"], name="mastra_review_status_idx"),
             models.Index(
-                fields=["assignee", "status"],
-                condition=models.Q(assignee__isnull=False),
+                fields=["assignee_id", "status"],
+                condition=models.Q(assignee_id__isnull=False),
                 name="mastra_review_assignee_idx",
             ),
             models.Index(fields=["resolved_at"], name="mastra_review_resolved_idx"),
@@ -108,15 +92,12 @@ class ReviewNote(models.Model):
     message_id = IdField(_("message"), null=True, blank=True)
     """The message that the note is about. Not a foreign key: the note is kept when the message is
     deleted."""
-    author = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("author"),
-    )
+    author_id = UserIdField(_("author"), null=True, db_index=True)
     text = models.TextField(_("text"))
-    created_at = models.DateTimeField(_("created"), db_default=Now())
+    created_at = AwareDateTimeField(_("created"), db_default=Now())
+
+    author_name: str = ""
+    """The user name of the author. Not stored: `review.notes.list_notes` sets it."""
 
     class Meta:
         verbose_name = _("note")
@@ -178,17 +159,17 @@ class Visit(models.Model):
         db_constraint=False,  # migration 0002 adds it with ON DELETE CASCADE
         db_index=False,
     )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", verbose_name=_("user")
-    )
-    seen_at = models.DateTimeField(_("last seen"), db_default=Now())
-    read_up_to = models.DateTimeField(_("read up to"), null=True)
+    user_id = UserIdField(_("user"), db_index=True)
+    seen_at = AwareDateTimeField(_("last seen"), db_default=Now())
+    read_up_to = AwareDateTimeField(_("read up to"), null=True)
     """The time of the newest message that the user has seen."""
 
     class Meta:
         verbose_name = _("visit")
         verbose_name_plural = _("visits")
-        constraints = [models.UniqueConstraint(fields=["thread", "user"], name="mastra_visit_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "user_id"], name="mastra_visit_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.user_id} · {self.thread_id}"

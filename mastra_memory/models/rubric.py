@@ -2,11 +2,11 @@
 
 from decimal import Decimal
 
-from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from mastra_memory.models.fields import AwareDateTimeField, UserIdField
 from mastra_memory.models.thread import Thread
 
 
@@ -81,20 +81,18 @@ class Score(models.Model):
     criterion = models.ForeignKey(
         Criterion, models.CASCADE, related_name="scores", verbose_name=_("criterion")
     )
-    author = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", verbose_name=_("author")
-    )
+    author_id = UserIdField(_("author"), db_index=True)
     answer = models.CharField(_("answer"), max_length=100)
     share = models.DecimalField(_("share"), max_digits=6, decimal_places=5)
     """The answer from 0 (worst) to 1 (best), so that different criteria can be averaged."""
-    created_at = models.DateTimeField(_("created"), db_default=Now())
+    created_at = AwareDateTimeField(_("created"), db_default=Now())
 
     class Meta:
         verbose_name = _("score")
         verbose_name_plural = _("scores")
         constraints = [
             models.UniqueConstraint(
-                fields=["thread", "criterion", "author"], name="mastra_score_once"
+                fields=["thread", "criterion", "author_id"], name="mastra_score_once"
             )
         ]
 

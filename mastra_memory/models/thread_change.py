@@ -1,11 +1,10 @@
 """The history of changes that people made to threads."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.models.fields import IdField
+from mastra_memory.models.fields import AwareDateTimeField, IdField, UserIdField
 from mastra_memory.models.thread import Thread
 
 
@@ -41,17 +40,11 @@ class ThreadChange(models.Model):
     )
     kind = models.CharField(_("kind"), max_length=16, choices=Kind)
     message_id = IdField(_("message"), null=True, blank=True)
-    author = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("author"),
-    )
+    author_id = UserIdField(_("author"), null=True, db_index=True)
     before = models.JSONField(_("before"), null=True)
     after = models.JSONField(_("after"), null=True)
-    undone_at = models.DateTimeField(_("undone"), null=True)
-    created_at = models.DateTimeField(_("when"), db_default=Now())
+    undone_at = AwareDateTimeField(_("undone"), null=True)
+    created_at = AwareDateTimeField(_("when"), db_default=Now())
 
     class Meta:
         verbose_name = _("change")

@@ -1,11 +1,10 @@
 """Working memory of threads and resources, and its revisions."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.models.fields import IdField, InstantField, id_length_is_valid
+from mastra_memory.models.fields import IdField, InstantField, UserIdField, id_length_is_valid
 from mastra_memory.models.thread import Thread
 
 
@@ -84,14 +83,7 @@ class WorkingMemoryRevision(models.Model):
     content = models.TextField(_("content"), blank=True)
     source = models.CharField(_("source"), max_length=32)
     """Origin of the change: `api`, `agent`, `clone`, `import`, `admin` or `python`."""
-    author = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        verbose_name=_("author"),
-    )
+    author_id = UserIdField(_("author"), null=True, blank=True, db_index=True)
     """The user who made the change, if it was a user."""
     created_at = InstantField(_("created"), db_default=Now())
 

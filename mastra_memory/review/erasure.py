@@ -15,11 +15,10 @@ from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core import signing
 from django.db.models import Model, Q, QuerySet
-from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from mastra_memory import signals, threads
-from mastra_memory.db import identifiers, routing
+from mastra_memory.db import identifiers, routing, times
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import (
@@ -121,7 +120,7 @@ def _sign(values: Mapping[str, Any]) -> str:
 def count_resource(resource_id: str) -> ErasureReport:
     """Return what `erase_resource` would delete now, without deleting anything."""
     resource_id = identifiers.check_id(resource_id, "resourceId")
-    started_at = timezone.now()
+    started_at = times.now()
     thread_ids = list(_threads_of(resource_id).values_list("pk", flat=True))
     counts = Counter[str]()
     for start in range(0, len(thread_ids), THREADS_PER_BATCH):
@@ -131,7 +130,7 @@ def count_resource(resource_id: str) -> ErasureReport:
     counts["admin log entries"] = sum(
         entries.count() for entries in _log_entries(resource_id, thread_ids)
     )
-    return ErasureReport(resource_id, started_at, timezone.now(), True, _drop_zeros(counts))
+    return ErasureReport(resource_id, started_at, times.now(), True, _drop_zeros(counts))
 
 
 def erase_resource(
@@ -152,13 +151,13 @@ def erase_resource(
         InvalidInput: The id is empty or too long.
     """
     resource_id = identifiers.check_id(resource_id, "resourceId")
-    started_at = timezone.now()
+    started_at = times.now()
     counts = Counter[str]()
     while thread_ids := _list_batch(_threads_of(resource_id)):
         counts += _delete_batch(thread_ids)
         after_batch(len(thread_ids))
     counts += _delete_resource_rows(resource_id)
-    return ErasureReport(resource_id, started_at, timezone.now(), False, _drop_zeros(counts))
+    return ErasureReport(resource_id, started_at, times.now(), False, _drop_zeros(counts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,5 +331,5 @@ def check_rule(rule: PruningRule) -> None:
     if unknown:
         names = ", ".join(Review.Status.values)
         raise InvalidInput(f"unknown status {min(unknown)}; the statuses are: {names}")
-    if rule.inactive_since > timezone.now():
+    if rule.inactive_since > times.now():
         raise InvalidInput("the time lies in the future: this would delete every thread")

@@ -10,7 +10,7 @@ import orjson
 from django.utils import timezone
 
 from mastra_memory.content import redaction
-from mastra_memory.db import json_text, routing
+from mastra_memory.db import json_text, routing, times
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exporters import jsonl, markdown, spreadsheet
 from mastra_memory.exporters.output import WriteBytes
@@ -74,7 +74,7 @@ def run_export(job_id: int) -> bool:
             job,
             state=ExportJob.State.DONE,
             content=content,
-            finished_at=timezone.now(),
+            finished_at=times.now(),
             done=len(thread_ids),
             thread_ids=thread_ids,
         )
@@ -101,7 +101,7 @@ def list_unfinished_jobs() -> list[int]:
     `run_export` skips those that are running.
     """
     jobs = ExportJob.objects.filter(
-        state__in=UNFINISHED_STATES, created_at__gt=timezone.now() - RETRY_PERIOD
+        state__in=UNFINISHED_STATES, created_at__gt=times.now() - RETRY_PERIOD
     )
     return list(jobs.order_by("pk").values_list("pk", flat=True))
 
@@ -112,7 +112,7 @@ def fail_abandoned_jobs() -> None:
     The user can start them again.
     """
     old = ExportJob.objects.filter(
-        state__in=UNFINISHED_STATES, created_at__lt=timezone.now() - RETRY_PERIOD
+        state__in=UNFINISHED_STATES, created_at__lt=times.now() - RETRY_PERIOD
     )
     for job in old.defer("content"):
         with _try_lock(job.pk) as is_locked:
@@ -130,7 +130,7 @@ def delete_expired_jobs() -> int:
     """
     fail_abandoned_jobs()
     finished = ExportJob.objects.exclude(state__in=UNFINISHED_STATES)
-    expired, _by_model = finished.filter(created_at__lt=timezone.now() - FILE_LIFETIME).delete()
+    expired, _by_model = finished.filter(created_at__lt=times.now() - FILE_LIFETIME).delete()
     stale, _by_model = ExportJob.objects.filter(pk__in=queries.list_stale_exports()).delete()
     return expired + stale
 

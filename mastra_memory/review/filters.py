@@ -52,7 +52,7 @@ class ThreadFilters:
     status: str = ""
     priority: int | None = None
     assignee: str = ""
-    """A user's primary key, or `none` for threads without an assignee."""
+    """A user's primary key as text, or `none` for threads without an assignee."""
     tag: str = ""
     notes: bool | None = None
     tool_errors: bool | None = None
@@ -110,9 +110,9 @@ def _filter_by_review(threads: QuerySet[Thread], filters: ThreadFilters) -> Quer
     elif filters.priority is not None:
         threads = threads.filter(review__priority=filters.priority)
     if filters.assignee == "none":
-        threads = threads.filter(~Exists(reviews.filter(assignee__isnull=False)))
+        threads = threads.filter(~Exists(reviews.filter(assignee_id__isnull=False)))
     elif filters.assignee:
-        threads = threads.filter(review__assignee_id=int(filters.assignee))
+        threads = threads.filter(review__assignee_id=filters.assignee)
     if filters.tag:
         # With the key in the query, not a join on the name, the planner knows how common it is.
         tag_id = Tag.objects.filter(name=filters.tag).values_list("pk", flat=True).first()

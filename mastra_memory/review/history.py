@@ -12,10 +12,9 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import Case, F, Func, IntegerField, JSONField, TextField, Value, When
 from django.db.models.functions import Cast, Left
 from django.db.models.lookups import GreaterThan
-from django.utils import timezone
 
 from mastra_memory.content import redaction
-from mastra_memory.db import json_text
+from mastra_memory.db import json_text, times
 from mastra_memory.models import Thread, ThreadChange
 
 MAX_LOGGED_CHARACTERS = 2000
@@ -48,7 +47,7 @@ def record_changes(by: Any, *changes: ChangeInput) -> list[ThreadChange]:
         ThreadChange(
             thread_id=change.thread_id,
             kind=change.kind,
-            author=by,
+            author_id=by and by.pk,
             message_id=change.message_id,
             before=change.before,
             after=change.after,
@@ -116,11 +115,11 @@ def log_deletion(by: Any, thread: Thread) -> None:
 
 
 def list_changes(thread_id: str, *, limit: int = 50) -> list[ThreadChange]:
-    """Return the newest changes of the thread with their authors, newest first.
+    """Return the newest changes of the thread, newest first.
 
     Values of more than `MAX_SHOWN_BYTES` are not read; `TOO_LONG_PLACEHOLDER` replaces them.
     """
-    changes: Any = ThreadChange.objects.filter(thread_id=thread_id).select_related("author")
+    changes: Any = ThreadChange.objects.filter(thread_id=thread_id)
     changes = changes.defer("before", "after").annotate(
         short_before=_value_or_placeholder("before"), short_after=_value_or_placeholder("after")
     )
@@ -160,7 +159,7 @@ def find_undoable_change(thread_id: str, *, with_values: bool = True) -> ThreadC
 
 def mark_undone(change: ThreadChange, by: Any) -> None:
     """Mark a change as undone and record the undo as a change of its own."""
-    ThreadChange.objects.filter(pk=change.pk).update(undone_at=timezone.now())
+    ThreadChange.objects.filter(pk=change.pk).update(undone_at=times.now())
     kind = ThreadChange.Kind.UNDO
     record_changes(
         by,

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.db import json_text, routing
 from mastra_memory.db.locking import retry_conflicts
+from mastra_memory.db.users import get_usernames
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, ReviewNote, ThreadChange
 from mastra_memory.review import history
@@ -16,14 +17,16 @@ MAX_NOTE_CHARACTERS = 20_000
 
 
 def list_notes(thread_id: str, *, mask: Mask = keep_text) -> list[ReviewNote]:
-    """Return the notes on the thread and its messages, oldest first.
+    """Return the notes on the thread and its messages with the names of authors, oldest first.
 
     Do not save the returned notes: their texts are masked.
     """
-    notes = ReviewNote.objects.filter(thread_id=thread_id).select_related("author")
+    notes = ReviewNote.objects.filter(thread_id=thread_id)
     ordered = list(notes.order_by("created_at", "pk"))
+    names = get_usernames(note.author_id for note in ordered if note.author_id)
     for note in ordered:
         note.text = mask(note.text)
+        note.author_name = names.get(note.author_id or "", "")
     return ordered
 
 
@@ -46,7 +49,7 @@ def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = Non
     if message_id and not Message.objects.filter(pk=message_id, thread_id=thread_id).exists():
         raise InvalidInput(_("The message is no longer part of this conversation."))
     note = ReviewNote.objects.create(
-        thread_id=thread_id, text=text, author=by, message_id=message_id or None
+        thread_id=thread_id, text=text, author_id=by.pk, message_id=message_id or None
     )
     history.record_changes(by, _build_change(note, after=text))
     return note
@@ -56,7 +59,7 @@ def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = Non
 @routing.atomic
 def delete_note(thread_id: str, note_id: int, *, by: Any) -> bool:
     """Delete a note of the user; return False if the user has no such note."""
-    note = ReviewNote.objects.filter(pk=note_id, thread_id=thread_id, author=by).first()
+    note = ReviewNote.objects.filter(pk=note_id, thread_id=thread_id, author_id=by.pk).first()
     if note is None:
         return False
     history.record_changes(by, _build_change(note, before=note.text))

@@ -139,7 +139,8 @@ def list_previews(
     would need a subquery for each column or a statement for each thread.
     """
     return sql.fetch_all(
-        """SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, ''), p.created_at
+        f"""SELECT t.id, c.n, coalesce(p.role, ''), coalesce(p.text, ''),
+            {sql.in_utc("p.created_at")}
         FROM unnest(%s::text[]) AS t (id)
         CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT FROM mastra_memory_message
             WHERE thread_id = t.id LIMIT %s) AS few) AS c

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from mastra_memory.db import locking, routing
+from mastra_memory.db import locking, routing, times
 from mastra_memory.db.locking import retry_conflicts
+from mastra_memory.db.users import get_user_id
 from mastra_memory.exceptions import StaleData
 from mastra_memory.models import Review, Thread, ThreadChange
 from mastra_memory.review import history
@@ -22,7 +22,7 @@ REVIEW_FIELDS = ("status", "priority", "assignee_id")
 
 def get_review(thread_id: str) -> Review:
     """Return the review of the thread, or an unsaved one of version 0 if it has none."""
-    review = Review.objects.filter(pk=thread_id).select_related("assignee", "changed_by").first()
+    review = Review.objects.filter(pk=thread_id).first()
     return review or Review(thread_id=thread_id, version=0)
 
 
@@ -44,6 +44,8 @@ def update_reviews(
     Raises:
         StaleData: A review was changed since it had this version. Nothing is changed.
     """
+    if fields.get("assignee_id") is not None:
+        fields["assignee_id"] = get_user_id(fields["assignee_id"])
     locking.lock_threads(thread_ids, "KEY SHARE")
     # Version 0 is what a page shows while there is no review yet, so its form stays valid.
     Review.objects.bulk_create(
@@ -57,9 +59,9 @@ def update_reviews(
     changed = [r for r in reviews if any(getattr(r, name) != fields[name] for name in fields)]
     if "status" in fields:
         is_resolved = fields["status"] == Review.Status.RESOLVED
-        fields["resolved_at"] = timezone.now() if is_resolved else None
+        fields["resolved_at"] = times.now() if is_resolved else None
     Review.objects.filter(pk__in=[r.pk for r in changed]).update(
-        **fields, version=F("version") + 1, changed_by=by, updated_at=timezone.now()
+        **fields, version=F("version") + 1, changed_by_id=by.pk, updated_at=times.now()
     )
     history.record_changes(by, *(_build_change(review, fields) for review in changed))
     return len(changed)
@@ -82,7 +84,7 @@ def list_queue(user: Any, threads: QuerySet[Thread]) -> list[str]:
 
     The highest priority comes first, then the longest time without activity.
     """
-    assigned = threads.filter(review__assignee=user, review__status__in=OPEN_STATUSES)
+    assigned = threads.filter(review__assignee_id=user.pk, review__status__in=OPEN_STATUSES)
     ordered = assigned.order_by("-review__priority", "updated_at", "pk")
     return list(ordered.values_list("pk", flat=True)[:MAX_QUEUE_LENGTH])
 
@@ -104,7 +106,7 @@ def find_next(queue: Sequence[str], current: str | None) -> str | None:
 def find_unassigned_thread(threads: QuerySet[Thread], *, skip: Iterable[str] = ()) -> str | None:
     """Return the open thread without an assignee that was active last, or None."""
     assigned_or_closed = Review.objects.filter(
-        ~Q(assignee=None) | ~Q(status__in=OPEN_STATUSES), thread_id=OuterRef("pk")
+        ~Q(assignee_id=None) | ~Q(status__in=OPEN_STATUSES), thread_id=OuterRef("pk")
     ).order_by()
     unassigned = threads.filter(~Exists(assigned_or_closed)).exclude(pk__in=list(skip))
     return unassigned.order_by("-updated_at", "-pk").values_list("pk", flat=True).first()

@@ -14,7 +14,7 @@ MAX_NAME_CHARACTERS = 100
 
 def list_views(user: Any) -> QuerySet[SavedView]:
     """Return the user's own views and the shared ones."""
-    return SavedView.objects.filter(Q(owner=user) | Q(shared=True)).select_related("owner")
+    return SavedView.objects.filter(Q(owner_id=user.pk) | Q(shared=True))
 
 
 @routing.atomic
@@ -37,7 +37,7 @@ def save_view(
     if not name:
         raise InvalidInput(_("A view needs a name."))
     view, _created = SavedView.objects.update_or_create(
-        owner=user, name=name, defaults={"query": query, "shared": shared}
+        owner_id=user.pk, name=name, defaults={"query": query, "shared": shared}
     )
     if default:
         set_default_view(user, view.pk)
@@ -48,14 +48,14 @@ def set_default_view(user: Any, view_id: int | None) -> None:
     """Set the view that the list opens with; None, or an unknown view, stands for no filter."""
     view = list_views(user).filter(pk=view_id).first() if view_id else None
     if view is None:
-        DefaultView.objects.filter(user=user).delete()
+        DefaultView.objects.filter(user_id=user.pk).delete()
     else:
-        DefaultView.objects.update_or_create(user=user, defaults={"view": view})
+        DefaultView.objects.update_or_create(user_id=user.pk, defaults={"view": view})
 
 
 def delete_view(user: Any, view_id: int) -> bool:
     """Delete a view of the user; return False if the user has no such view."""
-    deleted, _by_model = SavedView.objects.filter(pk=view_id, owner=user).delete()
+    deleted, _by_model = SavedView.objects.filter(pk=view_id, owner_id=user.pk).delete()
     return bool(deleted)
 
 
@@ -64,5 +64,5 @@ def find_default_view(user: Any) -> SavedView | None:
 
     A view that its owner no longer shares is not returned to others.
     """
-    view_id = DefaultView.objects.filter(user=user).values_list("view_id", flat=True).first()
+    view_id = DefaultView.objects.filter(user_id=user.pk).values_list("view_id", flat=True).first()
     return list_views(user).filter(pk=view_id).first() if view_id else None

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from mastra_memory.db import routing
 from mastra_memory.db.locking import retry_conflicts
+from mastra_memory.db.users import get_user_id, get_usernames
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Criterion, Score, Thread, ThreadChange
 from mastra_memory.review import history, queries
@@ -32,19 +33,25 @@ class RubricQuestion:
 
 def list_questions(thread_id: str, user: Any) -> list[RubricQuestion]:
     """Return the active criteria with the answers for the thread."""
-    scores = list(Score.objects.filter(thread_id=thread_id).select_related("author"))
+    scores = list(Score.objects.filter(thread_id=thread_id))
+    names = get_usernames(score.author_id for score in scores)
     return [
-        _build_question(criterion, [s for s in scores if s.criterion_id == criterion.pk], user)
+        _build_question(
+            criterion, [s for s in scores if s.criterion_id == criterion.pk], user, names
+        )
         for criterion in Criterion.objects.filter(active=True)
     ]
 
 
-def _build_question(criterion: Criterion, scores: list[Score], user: Any) -> RubricQuestion:
+def _build_question(
+    criterion: Criterion, scores: list[Score], user: Any, names: Mapping[str, str]
+) -> RubricQuestion:
+    own_id = get_user_id(user)
     shares = [float(score.share) for score in scores]
     return RubricQuestion(
         criterion,
-        own_answer=next((score.answer for score in scores if score.author_id == user.pk), ""),
-        answers=[(score.author.get_username(), score.answer) for score in scores],
+        own_answer=next((score.answer for score in scores if score.author_id == own_id), ""),
+        answers=[(names.get(score.author_id, "–"), score.answer) for score in scores],
         average=sum(shares) / len(shares) if shares else None,
         agreement=_compute_agreement(shares),
     )
@@ -71,7 +78,7 @@ def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> int:
     if not answers:
         return 0
     criteria = {c.pk: c for c in Criterion.objects.filter(pk__in=answers, active=True)}
-    scores = {s.criterion_id: s for s in Score.objects.filter(thread_id=thread_id, author=by)}
+    scores = {s.criterion_id: s for s in Score.objects.filter(thread_id=thread_id, author_id=by.pk)}
     changes = []
     for pk, criterion in criteria.items():
         answer, before = answers[pk], scores[pk].answer if pk in scores else ""
@@ -92,7 +99,7 @@ def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> int:
 
 def _save_answer(thread_id: str, criterion: Criterion, answer: str, by: Any) -> None:
     if not answer:
-        Score.objects.filter(thread_id=thread_id, criterion=criterion, author=by).delete()
+        Score.objects.filter(thread_id=thread_id, criterion=criterion, author_id=by.pk).delete()
         return
     if answer not in dict(criterion.answers):
         names = {"name": criterion.name, "answer": answer}
@@ -100,7 +107,7 @@ def _save_answer(thread_id: str, criterion: Criterion, answer: str, by: Any) -> 
     Score.objects.update_or_create(
         thread_id=thread_id,
         criterion=criterion,
-        author=by,
+        author_id=by.pk,
         defaults={"answer": answer, "share": criterion.share_of(answer)},
     )
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.db.models import Aggregate, Count, DurationField, F, QuerySet
 from django.utils import timezone
 
+from mastra_memory.db import times
+from mastra_memory.db.users import get_usernames
 from mastra_memory.models import Review, Thread
 from mastra_memory.review import queries, scores
 from mastra_memory.review.reviews import OPEN_STATUSES
@@ -76,15 +77,17 @@ def compute_statistics(threads: QuerySet[Thread], *, days: int) -> TeamStatistic
 
 
 def _get_start_of_today() -> datetime:
-    today = timezone.localdate()
+    today = timezone.localdate(times.now())
     return timezone.make_aware(datetime.combine(today, time()))
 
 
 def _count_open_by_assignee(reviews: QuerySet[Review]) -> list[tuple[str, int]]:
-    assigned = reviews.filter(status__in=OPEN_STATUSES, assignee__isnull=False)
-    username = f"assignee__{get_user_model().USERNAME_FIELD}"
-    counts: QuerySet[Any, Any] = assigned.values_list(username).annotate(n=Count("pk"))
-    return list(counts.order_by("-n", username)[:MAX_ASSIGNEES])
+    assigned = reviews.filter(status__in=OPEN_STATUSES, assignee_id__isnull=False)
+    counts: QuerySet[Any, Any] = assigned.values_list("assignee_id").annotate(n=Count("pk"))
+    longest = list(counts.order_by("-n", "assignee_id")[:MAX_ASSIGNEES])
+    names = get_usernames(user_id for user_id, _count in longest)
+    named = [(names.get(user_id, "–"), count) for user_id, count in longest]
+    return sorted(named, key=lambda row: (-row[1], row[0]))
 
 
 def _fill_missing_days(

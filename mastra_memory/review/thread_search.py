@@ -9,7 +9,7 @@ from django.db.models import F, Func, QuerySet, Value
 
 from mastra_memory import conf
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, Mask, keep_text, mask_beginning
-from mastra_memory.db import json_text
+from mastra_memory.db import json_text, times
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_search, queries
 from mastra_memory.search import engine, query, snippet, tsvector
@@ -170,7 +170,12 @@ def load_previews(thread_ids: Sequence[str], mask: Mask = keep_text) -> dict[str
         thread_ids, max_messages=MAX_LISTED_MESSAGE_COUNT, characters=PREVIEW_CHARACTERS_READ
     )
     return {
-        thread_id: ThreadPreview(count, role, _build_preview(text, mask), written_at)
+        thread_id: ThreadPreview(
+            count,
+            role,
+            _build_preview(text, mask),
+            written_at and times.truncate_to_milliseconds(written_at),
+        )
         for thread_id, count, role, text, written_at in rows
     }
 

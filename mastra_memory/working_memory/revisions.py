@@ -23,13 +23,13 @@ def list_revisions(owner: Owner, *, page: int = 0, per_page: int = 20) -> Revisi
         {_FROM_SQL} WHERE {where} ORDER BY r.version DESC LIMIT %s OFFSET %s""",
         [*where.params, limit, offset],
     )
-    names = get_usernames({cells[3] for cells in found} - {None})
+    names = get_usernames(cells[3] for cells in found if cells[3] is not None)
     revisions = [_build_revision(cells, names) for cells in found]
     count = total[0] if total else 0
     return RevisionPage(revisions, count, page, per_page, offset + len(found) < count)
 
 
-def _build_revision(cells: sql.SqlRow, names: dict[Any, str]) -> Revision:
+def _build_revision(cells: sql.SqlRow, names: dict[str, str]) -> Revision:
     version, content, source, author_id, created = cells
     return Revision(version, content, source, author_id, created, names.get(author_id, ""))
 

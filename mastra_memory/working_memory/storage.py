@@ -7,6 +7,7 @@ from typing import Any
 from mastra_memory import conf
 from mastra_memory.content import limits
 from mastra_memory.db import json_text, routing, sql
+from mastra_memory.db.users import get_user_id
 
 METADATA_KEY = "workingMemory"
 """The key of a thread's metadata that holds thread-scoped working memory in the API."""
@@ -97,11 +98,15 @@ def _save_content(owner: Owner, content: str, source: str, author_id: Any) -> in
         INSERT INTO mastra_memory_workingmemoryrevision
             (working_memory_id, version, content, source, author_id)
         SELECT id, version, content, %s, %s FROM saved RETURNING version""",
-        [*_build_row_values(owner, content, version=1), source, author_id],
+        [*_build_row_values(owner, content, version=1), source, _as_text(author_id)],
     )
     assert saved is not None
     version: int = saved[0]
     return version
+
+
+def _as_text(author_id: Any) -> str | None:
+    return None if author_id is None else get_user_id(author_id)
 
 
 def check_size(content: str) -> None:
@@ -145,7 +150,7 @@ def update_locked(
             INSERT INTO mastra_memory_workingmemoryrevision
                 (working_memory_id, version, content, source, author_id)
             SELECT id, version, content, %s, %s FROM saved RETURNING version""",
-            [json_text.clean_text(new_content), row_id, source, author_id],
+            [json_text.clean_text(new_content), row_id, source, _as_text(author_id)],
         )
     assert saved is not None
     new_version: int = saved[0]

@@ -134,7 +134,9 @@ def test_here__names_the_others(reviewer: Client, admin: Client) -> None:
     save(some_messages(thread, 1))
     admin.get(page_of(thread.id))
     assert "root is looking at this conversation too" in text_of(reviewer.get(page_of(thread.id)))
-    Visit.objects.filter(user=user_of(admin)).update(seen_at=timezone.now() - timedelta(minutes=2))
+    Visit.objects.filter(user_id=user_of(admin).pk).update(
+        seen_at=timezone.now() - timedelta(minutes=2)
+    )
     assert "root is looking" not in text_of(reviewer.get(page_of(thread.id)))
 
 

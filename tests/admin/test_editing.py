@@ -192,7 +192,7 @@ def test_memory__is_edited_and_restored(admin: Client, scope: str) -> None:
     page = admin.post(address, {"content": "likes coffee", "version": "1"}, follow=True)
     row = WorkingMemory.objects.get()
     assert (row.content, row.version) == ("likes coffee", 2)
-    assert row.revisions.get(version=2).author == user_of(admin)
+    assert row.revisions.get(version=2).author_id == str(user_of(admin).pk)
     assert "- likes tea + likes coffee" in text_of(page)
     admin.post(address, {"content": "late", "version": "1"})
     assert WorkingMemory.objects.get().content == "likes coffee"

@@ -78,7 +78,7 @@ def test_post__replaces_and_keeps_every_text_as_a_revision(alice: Person) -> Non
     assert WorkingMemory.objects.get().content == "three"
     revisions = WorkingMemoryRevision.objects.order_by("version")
     shown = revisions.values_list("version", "content", "source", "author_id")
-    author = alice.user.pk
+    author = str(alice.user.pk)
     assert list(shown) == [
         (1, "one", "api", author),
         (2, "two", "api", author),

@@ -73,10 +73,15 @@ def team(live_server: LiveServer, settings: Settings) -> None:
     saved_views.save_view(lead, "Developers, failed tools", "tag=developer&tool_errors=yes")
     _observe()
     ids = list(Thread.objects.values_list("pk", flat=True))
-    job = ExportJob.objects.create(owner=lead, format="csv", thread_ids=ids, masked=False)
+    job = ExportJob.objects.create(owner_id=lead.pk, format="csv", thread_ids=ids, masked=False)
     exports.run_export(job.pk)
     ExportJob.objects.create(
-        owner=lead, format="jsonl", thread_ids=ids * 90, state="running", done=640, masked=False
+        owner_id=lead.pk,
+        format="jsonl",
+        thread_ids=ids * 90,
+        state="running",
+        done=640,
+        masked=False,
     )
 
 

@@ -277,7 +277,7 @@ def test_list__by_keys(sign_in: SignIn, talks: list[str]) -> None:
     expect(page.get_by_text("2 conversations were changed")).to_be_visible()
     page.get_by_role("link", name="Open the first").press("Enter")
     expect(page.locator("#content article").first).to_be_visible()
-    assert Review.objects.filter(assignee=ana.user).count() == 2
+    assert Review.objects.filter(assignee_id=ana.user.pk).count() == 2
     assert ana.errors == []
 
 

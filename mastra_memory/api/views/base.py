@@ -25,7 +25,7 @@ from mastra_memory.api.permissions import HasResource
 from mastra_memory.api.renderers import JsonRenderer
 from mastra_memory.api.serializers.query_strings import QuerySerializer
 from mastra_memory.api.serializers.request_base import RequestSerializer
-from mastra_memory.db import statement_timeout
+from mastra_memory.db import json_text, statement_timeout
 from mastra_memory.db.sql import MAX_PAGE
 from mastra_memory.exceptions import AgentNotFound, MemoryNotConfigured, ThreadNotFound
 from mastra_memory.memory import Memory
@@ -48,7 +48,7 @@ class JsonBytesResponse(HttpResponse):
     @property
     def data(self) -> Any:
         """The parsed text, for tests: REST framework's responses have such an attribute."""
-        return orjson.loads(self.content)
+        return json_text.loads(self.content)
 
 
 class JsonStreamingResponse(StreamingHttpResponse):
@@ -59,7 +59,7 @@ class JsonStreamingResponse(StreamingHttpResponse):
         """The parsed text, for tests. The content can be read again afterwards."""
         content = self.getvalue()
         self.streaming_content = [content]
-        return orjson.loads(content)
+        return json_text.loads(content)
 
 
 class MemoryViewSet(GenericViewSet[Any]):

@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 from tqdm import tqdm
 
 from mastra_memory import conf
+from mastra_memory.db import times
 from mastra_memory.exceptions import MastraMemoryError
 from mastra_memory.review import erasure
 from mastra_memory.review.erasure import PruningRule
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         if min(options["batch_size"], options["max_threads"] or 1) < 1:
             raise CommandError("--batch-size and --max-threads must be at least 1.")
         rule = PruningRule(
-            inactive_since=timezone.now() - _get_age(options["older_than"]),
+            inactive_since=times.now() - _get_age(options["older_than"]),
             resource_id=options["resource"],
             statuses=options["status"],
             metadata=options["metadata"],
