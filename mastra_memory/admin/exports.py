@@ -11,6 +11,7 @@ from mastra_memory.admin import access
 from mastra_memory.admin.params import read_integer
 from mastra_memory.admin.urls import reverse_page
 from mastra_memory.db import times
+from mastra_memory.db.users import get_user_id
 from mastra_memory.memory import Memory
 from mastra_memory.models import ExportJob
 from mastra_memory.review import exports
@@ -28,7 +29,7 @@ def start_export(request: HttpRequest, thread_ids: list[str], chosen: str) -> Ht
     if chosen not in ExportJob.Format.values:
         raise Http404
     job = ExportJob.objects.create(
-        owner_id=request.user.pk,
+        owner_id=get_user_id(request.user),
         format=chosen,
         thread_ids=thread_ids,
         masked=not access.has_permission(request.user, "view_personal_data"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.db.models import Field, Model
+from django.db.models import Model
 
 
 def get_user_id(user: Any) -> str:
@@ -62,7 +62,7 @@ def get_full_name(user: Any) -> str:
 
 def _parse_keys(values: Iterable[str]) -> Mapping[str, Any]:
     """Return the primary keys by text, without texts that cannot be a key: "x", "007", 2**70."""
-    field = get_user_model()._meta.pk
+    field: Any = get_user_model()._meta.pk
     while field.remote_field:  # a user model that inherits from another model with a table
         field = field.target_field
     keys = {}
@@ -73,7 +73,7 @@ def _parse_keys(values: Iterable[str]) -> Mapping[str, Any]:
     return keys
 
 
-def _parse_key(field: "Field[Any, Any]", value: str) -> Any:
+def _parse_key(field: Any, value: str) -> Any:
     try:
         key = field.to_python(value)
         field.run_validators(key)  # the range of integers, above all

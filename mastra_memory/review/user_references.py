@@ -51,8 +51,9 @@ def remove_references(user_id: str) -> None:
     """
     for model, field in _DELETED:
         model._default_manager.filter(**{field: user_id}).delete()
-    for model, field in _CLEARED:
-        model._default_manager.filter(**{field: user_id}).update(**{field: None})
+    for cleared_model, field in _CLEARED:
+        rows = cleared_model._default_manager.filter(**{field: user_id})
+        rows.update(**{field: None})
 
 
 def connect() -> None:

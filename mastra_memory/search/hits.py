@@ -30,7 +30,7 @@ def read_hits(
         is_earlier, neighbour_id = row[7:9]
         if neighbour_id is not None:
             time = times.truncate_to_milliseconds(row[11])
-            (before if is_earlier else after).append(ContextMessage(*row[8:11], time))
+            (before if is_earlier else after).append(ContextMessage(row[8], row[9], row[10], time))
     return [
         replace(hits[message_id], context=SearchContext(*contexts[message_id]))
         for message_id in message_ids

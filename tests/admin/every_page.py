@@ -72,9 +72,9 @@ def make_everything() -> None:
     author = User.objects.create(username="author")
     for message_id in (None, "m1"):
         ReviewNote.objects.create(
-            thread_id="secret", text=WORDS, author_id=author.pk, message_id=message_id
+            thread_id="secret", text=WORDS, author_id=str(author.pk), message_id=message_id
         )
-    Review.objects.create(thread_id="secret", status="flagged", assignee_id=author.pk)
+    Review.objects.create(thread_id="secret", status="flagged", assignee_id=str(author.pk))
     ThreadTag.objects.create(thread_id="secret", tag=Tag.objects.create(name="late"))
     Criterion.objects.create(name="Tone", kind="yes_no")
 
@@ -112,7 +112,7 @@ def own_export(owner: User) -> ExportJob:
     """Create a finished export of the user, masked for the user."""
     masked = not owner.has_perm("mastra_memory.view_personal_data")
     job = ExportJob.objects.create(
-        owner_id=owner.pk, format="markdown", thread_ids=["secret"], masked=masked
+        owner_id=str(owner.pk), format="markdown", thread_ids=["secret"], masked=masked
     )
     exports.run_export(job.pk)
     return ExportJob.objects.get(pk=job.pk)

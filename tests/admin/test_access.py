@@ -216,7 +216,7 @@ class TestHook:
         ThreadTag.objects.create(thread_id=thread_id, tag=tag)
         user = user_of(admin)
         Score.objects.create(
-            thread_id=thread_id, criterion=criterion, author_id=user.pk, answer="yes", share=1
+            thread_id=thread_id, criterion=criterion, author_id=str(user.pk), answer="yes", share=1
         )
         row = model.objects.get()
         base = f"/admin/mastra_memory/{model._meta.model_name}/"

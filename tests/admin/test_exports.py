@@ -148,7 +148,7 @@ def test_remove_expired__takes_what_holds_deleted_conversations(admin: Client) -
 
 def test_run__leaves_out_what_is_gone_and_keeps_the_rest(admin: Client) -> None:
     job = ExportJob.objects.create(
-        owner_id=user_of(admin).pk, format="markdown", thread_ids=[save_conversation(), "gone"]
+        owner_id=str(user_of(admin).pk), format="markdown", thread_ids=[save_conversation(), "gone"]
     )
     assert exports.run_export(job.pk)
     assert not exports.run_export(job.pk), "what is done stays"
@@ -158,7 +158,7 @@ def test_run__leaves_out_what_is_gone_and_keeps_the_rest(admin: Client) -> None:
 
 
 def test_give_up__what_broke_off_for_hours_has_failed(admin: Client) -> None:
-    job = ExportJob.objects.create(owner_id=user_of(admin).pk, format="csv", state="running")
+    job = ExportJob.objects.create(owner_id=str(user_of(admin).pk), format="csv", state="running")
     assert exports.list_unfinished_jobs() == [job.pk]
     ExportJob.objects.update(
         created_at=timezone.now() - exports.RETRY_PERIOD - timedelta(minutes=1)
@@ -173,7 +173,7 @@ def test_export__a_failure_shows_the_reason(admin: Client, monkeypatch: pytest.M
         raise RuntimeError("no space left")
 
     job = ExportJob.objects.create(
-        owner_id=user_of(admin).pk, format="csv", thread_ids=[save_conversation()]
+        owner_id=str(user_of(admin).pk), format="csv", thread_ids=[save_conversation()]
     )
     with monkeypatch.context() as patch:
         patch.setattr(spreadsheet, "export", broken)

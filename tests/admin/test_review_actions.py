@@ -120,9 +120,9 @@ def test_review__nonsense_is_refused(reviewer: Client) -> None:
 def test_next__goes_through_the_queue_by_priority(reviewer: Client) -> None:
     me = user_of(reviewer)
     low, high, done = make_thread(title="low"), make_thread(title="high"), make_thread(title="done")
-    Review.objects.create(thread_id=low.id, assignee_id=me.pk, priority=0)
-    Review.objects.create(thread_id=high.id, assignee_id=me.pk, priority=3)
-    Review.objects.create(thread_id=done.id, assignee_id=me.pk, priority=3, status="resolved")
+    Review.objects.create(thread_id=low.id, assignee_id=str(me.pk), priority=0)
+    Review.objects.create(thread_id=high.id, assignee_id=str(me.pk), priority=3)
+    Review.objects.create(thread_id=done.id, assignee_id=str(me.pk), priority=3, status="resolved")
     first = reviewer.get(f"{LIST}next/")
     assert first["Location"] == page_of(high.id)
     response = do(reviewer, high.id, "review", status="resolved", then="next")
@@ -133,7 +133,7 @@ def test_next__goes_through_the_queue_by_priority(reviewer: Client) -> None:
 
 def test_next__unassigned_skips_assigned_threads(reviewer: Client, admin: Client) -> None:
     mine, free = make_thread(), make_thread()
-    Review.objects.create(thread_id=mine.id, assignee_id=user_of(admin).pk)
+    Review.objects.create(thread_id=mine.id, assignee_id=str(user_of(admin).pk))
     assert reviewer.get(f"{LIST}next/?free=1")["Location"] == page_of(free.id)
 
 

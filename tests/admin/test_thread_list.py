@@ -92,8 +92,8 @@ def test_filter__memory_of_the_resource_counts(reviewer: Client) -> None:
 
 def test_filter__assignee_me_and_unassigned(reviewer: Client, admin: Client) -> None:
     mine, theirs, _free = (make_thread(title=name) for name in ("mine", "theirs", "free"))
-    Review.objects.create(thread_id=mine.id, assignee_id=user_of(reviewer).pk)
-    Review.objects.create(thread_id=theirs.id, assignee_id=user_of(admin).pk)
+    Review.objects.create(thread_id=mine.id, assignee_id=str(user_of(reviewer).pk))
+    Review.objects.create(thread_id=theirs.id, assignee_id=str(user_of(admin).pk))
     assert shown(reviewer, assignee="me") == ["mine"]
     assert shown(reviewer, assignee="none") == ["free"]
     assert shown(reviewer, assignee=str(user_of(admin).pk)) == ["theirs"]

@@ -253,6 +253,6 @@ def test_response__has_the_data_of_its_json(client: APIClient) -> None:
 def test_response__of_a_streamed_list_has_data_too(client: APIClient, alice: Person) -> None:
     thread = Memory().get_thread("t")
     Memory().save_messages([a_message(thread, f"n{n}", text="x" * 600_000) for n in range(3)])
-    response = client.get(f"{THREADS}/t/messages")
-    assert response.streaming and len(response.data["messages"]) == 4
-    assert len(response.json()["messages"]) == 4
+    response: Any = client.post(f"{THREADS}/t/clone?agentId=a", {}, format="json")
+    assert response.streaming and len(response.data["clonedMessages"]) == 4
+    assert len(response.data["clonedMessages"]) == 4

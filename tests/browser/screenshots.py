@@ -73,10 +73,12 @@ def team(live_server: LiveServer, settings: Settings) -> None:
     saved_views.save_view(lead, "Developers, failed tools", "tag=developer&tool_errors=yes")
     _observe()
     ids = list(Thread.objects.values_list("pk", flat=True))
-    job = ExportJob.objects.create(owner_id=lead.pk, format="csv", thread_ids=ids, masked=False)
+    job = ExportJob.objects.create(
+        owner_id=str(lead.pk), format="csv", thread_ids=ids, masked=False
+    )
     exports.run_export(job.pk)
     ExportJob.objects.create(
-        owner_id=lead.pk,
+        owner_id=str(lead.pk),
         format="jsonl",
         thread_ids=ids * 90,
         state="running",
@@ -146,7 +148,7 @@ def _review(people: list[User], luck: random.Random) -> None:
             [pk],
             by=person,
             status=statuses[place % len(statuses)],
-            assignee_id=person.pk,
+            assignee_id=str(person.pk),
             priority=luck.choice([1, 1, 1, 2, 3, 0]),
         )
         for criterion in Criterion.objects.all():

@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 
+from mastra_memory.db import users
 from mastra_memory.importers import user_ids
 from mastra_memory.importers.records import ImportedThread
 from mastra_memory.importers.validation import ImportRow
@@ -36,4 +37,4 @@ def test_check_rows__warns_once_about_each_user() -> None:
 def test_find_user_ids__requires_the_canonical_form() -> None:
     pk = str(make_user("ann").pk)
     odd = [f"0{pk}", f" {pk}", f"{pk}.0", "-1", "9" * 30, str(uuid.uuid4()), "", "ü", "a\x00"]
-    assert user_ids.find_user_ids([pk, *odd]) == {pk}
+    assert users.find_user_ids([pk, *odd]) == {pk}

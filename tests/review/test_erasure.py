@@ -72,7 +72,7 @@ def fill_resource(resource_id: str, by: User, *, threads: int = 2) -> list[str]:
         scores.save_scores(thread.id, {criterion.pk: "3"}, by=by)
         visits.record_visit(thread.id, by)
         ModelUsage.objects.create(thread_id=thread.id, resource_id=resource_id, model="m")
-        ExportJob.objects.create(owner=by, format="csv", thread_ids=[thread.id, "gone"])
+        ExportJob.objects.create(owner_id=str(by.pk), format="csv", thread_ids=[thread.id, "gone"])
     shared = make_record(resource_id=resource_id)
     make_chunk(shared)
     ModelUsage.objects.create(resource_id=resource_id, model="m")
