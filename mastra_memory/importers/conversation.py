@@ -51,7 +51,15 @@ class ConversationBuilder:
     Times never decrease, so that messages ordered by time keep the order of the source.
     """
 
-    def __init__(self, thread_id: str, resource_id: str, start: datetime, location: str) -> None:
+    def __init__(
+        self,
+        thread_id: str,
+        resource_id: str,
+        start: datetime,
+        location: str,
+        *,
+        keeps_keys: bool = False,
+    ) -> None:
         """Create an empty conversation.
 
         Args:
@@ -59,7 +67,9 @@ class ConversationBuilder:
             resource_id: The resource of the thread.
             start: The time of the first message if it has none.
             location: Where the conversation is in the source, for the report.
+            keeps_keys: Use the keys of messages as their ids.
         """
+        self._keeps_keys = keeps_keys
         self.thread_id = thread_id
         self.resource_id = resource_id
         self.location = location
@@ -153,7 +163,7 @@ class ConversationBuilder:
 
     def get_message_id(self, key: str) -> str:
         """Return the id of a message, which is the same in every import."""
-        return derive_id(self.thread_id, key)
+        return key if self._keeps_keys else derive_id(self.thread_id, key)
 
     def build_items(
         self,

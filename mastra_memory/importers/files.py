@@ -5,7 +5,7 @@ A folder may contain archives, and so may an archive.
 
 import gzip
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,10 +15,15 @@ from typing import IO
 from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import json_stream
-from mastra_memory.importers.json_stream import RawRecord
+from mastra_memory.importers.json_stream import ByteStream, RawRecord
 
 READABLE_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 ARCHIVE_SUFFIX = ".zip"
+TABLE_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+"""Tables are only read with a mapping, which names their columns."""
+
+RecordSplitter = Callable[[ByteStream], Iterator[RawRecord]]
+
 MAX_SHOWN_NAMES = 10
 """File names in an error message."""
 
@@ -62,11 +67,14 @@ class SourceFile:
         """The name without folders and without `.gz`."""
         return self.name.rpartition("/")[2].removesuffix(".gz")
 
-    def read_records(self, *, metered: bool = True) -> Iterator[RawRecord]:
+    def read_records(
+        self, *, metered: bool = True, split: RecordSplitter = json_stream.split_records
+    ) -> Iterator[RawRecord]:
         """Yield the JSON records; a file that cannot be opened is one record with an error.
 
         Args:
             metered: Whether to update `read_position`.
+            split: Splits the decompressed bytes into records.
         """
         with ExitStack() as stack:
             try:
@@ -75,7 +83,7 @@ class SourceFile:
                 yield RawRecord(0, b"", f"the file cannot be opened: {error}")
                 return
             is_gzip = self.name.endswith(".gz")
-            for record in json_stream.split_records(gzip.GzipFile(fileobj=raw) if is_gzip else raw):
+            for record in split(gzip.GzipFile(fileobj=raw) if is_gzip else raw):
                 yield record
                 if metered:
                     self.read_position.advance(raw.tell())

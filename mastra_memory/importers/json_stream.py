@@ -24,7 +24,7 @@ _MAX_DEPTH = 1_024
 """A closing bracket is matched only with the last open brackets, at most this many. JSON parsers
 reject deeper nesting anyway."""
 _EXCERPT_BYTES = 500
-_TOO_LONG = f"longer than {MAX_RECORD_BYTES >> 20} MB"
+TOO_LONG = f"longer than {MAX_RECORD_BYTES >> 20} MB"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SEPARATORS = b" \t\r\n,"
 _TO_OPENING = 2
@@ -37,7 +37,7 @@ _TO_OPENING = 2
 _TOKEN = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)|[\[\]{}][\[\]{},:\s]*+', re.DOTALL)
 _REST_OF_STRING = re.compile(rb'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+("?)', re.DOTALL)
 
-_READ_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
+READ_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
 class ByteStream(Protocol):
@@ -102,7 +102,7 @@ def _read_chunk(stream: ByteStream) -> tuple[bytes, str]:
     """Return the next bytes, and the error that ended the stream early."""
     try:
         return stream.read(CHUNK_BYTES), ""
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         return b"", f"the file cannot be read further: {error}"
 
 
@@ -114,7 +114,7 @@ def _split_lines(stream: ByteStream, rest: bytes) -> Iterator[RawRecord]:
         for line in lines:
             number += 1
             if too_long or len(line) > MAX_RECORD_BYTES:
-                yield RawRecord(number, too_long or line[:_EXCERPT_BYTES], _TOO_LONG)
+                yield RawRecord(number, too_long or line[:_EXCERPT_BYTES], TOO_LONG)
                 too_long = b""
             elif line.strip():
                 yield RawRecord(number, line)
@@ -125,7 +125,7 @@ def _split_lines(stream: ByteStream, rest: bytes) -> Iterator[RawRecord]:
             break
         rest += chunk
     if too_long or rest.strip() or error:
-        yield RawRecord(number + 1, too_long or rest, _TOO_LONG if too_long else error)
+        yield RawRecord(number + 1, too_long or rest, TOO_LONG if too_long else error)
 
 
 def _split_values(stream: ByteStream, chunk: bytes, *, depth: int) -> Iterator[RawRecord]:
@@ -264,7 +264,7 @@ class _ValueSplitter:
         """Return the value that ends here."""
         if self._too_long:
             excerpt, self._too_long = self._too_long, b""
-            return excerpt, _TOO_LONG
+            return excerpt, TOO_LONG
         return bytes(self._buffer[self._start : end]), ""
 
     def _add_text_between(self, end: int, values: list[tuple[bytes, str]]) -> None:

@@ -7,13 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers.files import SourceFile, format_names, list_files
+from mastra_memory.importers.files import (
+    READABLE_SUFFIXES,
+    TABLE_SUFFIXES,
+    SourceFile,
+    format_names,
+    list_files,
+)
 from mastra_memory.importers.formats import FORMATS, FileFormat, mastra
+from mastra_memory.importers.formats.mapped import MappedFormat
 from mastra_memory.importers.formats.mastra.databases import (
     MastraDatabase,
     open_libsql,
     open_postgres,
 )
+from mastra_memory.importers.mapping import load_mapping
 from mastra_memory.importers.parsing import parse_record
 from mastra_memory.importers.records import ResourceMapping, SourceItem
 
@@ -45,7 +53,7 @@ class ImportSource:
 
 @contextmanager
 def open_source(
-    target: str, *, format: str = AUTO, schema: str = "public"
+    target: str, *, format: str = AUTO, schema: str = "public", mapping: str | None = None
 ) -> Iterator[ImportSource]:
     """Open a PostgreSQL database, a LibSQL file, a JSON file, a folder or an archive.
 
@@ -53,13 +61,16 @@ def open_source(
         target: A `postgresql://` URL or a path.
         format: A name of `FORMAT_NAMES`, or `auto` to detect the format.
         schema: The PostgreSQL schema with Mastra's tables.
+        mapping: The path of a mapping file that describes the files; `format` is then `auto`.
 
     Raises:
         InvalidInput: The source cannot be opened, or its format is unknown.
     """
     if not target:
         raise InvalidInput("The source must not be empty: name a path or a postgresql:// URL")
-    if target.startswith(("postgresql://", "postgres://")):
+    if mapping is not None:
+        yield _mapped_source(target, format, mapping)
+    elif target.startswith(("postgresql://", "postgres://")):
         _check_database_format(format, "A PostgreSQL database")
         with open_postgres(target, schema) as postgres:
             yield _database_source(postgres)
@@ -95,13 +106,26 @@ def _database_source(database: MastraDatabase) -> ImportSource:
     )
 
 
+def _mapped_source(target: str, format: str, mapping_path: str) -> ImportSource:
+    if format != AUTO:
+        raise InvalidInput(f"--mapping describes the format itself; remove --format {format}")
+    mapped_format = MappedFormat(load_mapping(Path(mapping_path)))
+    if target.startswith(("postgresql://", "postgres://")):
+        raise InvalidInput("--mapping is for files, not for a database")
+    files = list_files(Path(target), (*TABLE_SUFFIXES, *READABLE_SUFFIXES))
+    return _build_source(files, mapped_format)
+
+
 def _file_source(files: Sequence[SourceFile], format: str) -> ImportSource:
     if format == mastra.NAME:
         raise InvalidInput(
             f"The format {mastra.NAME} needs a LibSQL file or a postgresql:// URL; "
             f"{files[0].path} is neither"
         )
-    file_format = _detect_format(files) if format == AUTO else _get_format(format)
+    return _build_source(files, _detect_format(files) if format == AUTO else _get_format(format))
+
+
+def _build_source(files: Sequence[SourceFile], file_format: FileFormat) -> ImportSource:
     read_position = files[0].read_position
     return ImportSource(
         format=file_format.NAME,

@@ -32,9 +32,10 @@ class Command(BaseCommand):
     """
 
     help = (
-        "Import conversations from a Mastra database (PostgreSQL or LibSQL), a ChatGPT or Claude "
-        "data export, OpenAI chat messages, ShareGPT or LoCoMo data sets, or an export of "
-        "mastra_export. Files may be in a folder or a ZIP archive, and compressed with gzip."
+        "Import conversations from a Mastra database (PostgreSQL or LibSQL), exports of ChatGPT, "
+        "Claude, Open WebUI, LibreChat, Langfuse or LangSmith, messages of OpenAI's or Anthropic's "
+        "APIs, public data sets, an export of mastra_export, or files of your own with --mapping. "
+        "Files may be in a folder or a ZIP archive, and compressed with gzip."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,6 +44,12 @@ class Command(BaseCommand):
         formats = (sources.AUTO, *sources.FORMAT_NAMES)
         parser.add_argument(
             "--format", choices=formats, default=sources.AUTO, help="default: %(default)s"
+        )
+        parser.add_argument(
+            "--mapping",
+            metavar="FILE",
+            help="YAML or JSON that says where a CSV, JSON or JSON Lines file of your own contains "
+            "the role, the text and the thread of each message",
         )
         resource = parser.add_mutually_exclusive_group()
         resource.add_argument("--resource", help="import all threads into this resource")
@@ -82,7 +89,10 @@ class Command(BaseCommand):
             try:
                 source = stack.enter_context(
                     sources.open_source(
-                        options["source"], format=options["format"], schema=options["schema"]
+                        options["source"],
+                        format=options["format"],
+                        schema=options["schema"],
+                        mapping=options["mapping"],
                     )
                 )
                 resources = _build_resource_mapping(
