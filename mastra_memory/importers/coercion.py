@@ -7,6 +7,8 @@ from typing import Any
 from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput
 
+_MAX_SECONDS = 10**11
+
 
 def to_text(value: Any) -> str:
     """Return a string unchanged, and an empty string for any other type."""
@@ -39,9 +41,12 @@ def to_int_or_none(value: Any) -> int | None:
 
 
 def to_datetime(value: Any) -> datetime | None:
-    """Return the time of an ISO 8601 string or of epoch seconds, and None for anything else."""
+    """Return the time of an ISO 8601 string or of epoch seconds, and None for anything else.
+
+    Numbers that would be beyond the year 5000 as seconds are milliseconds.
+    """
     if isinstance(value, int | float) and not isinstance(value, bool):
-        value = value * 1000
+        value = value * 1000 if abs(value) < _MAX_SECONDS else value
     try:
         return times.parse_time(value)
     except ValueError:

@@ -2,8 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
+from mastra_memory.importers import coercion
+
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,69 @@ class TreePath:
     branch_point: str
     """An identity of the path that stays the same when the path grows and when other branches are
     added: the last node that is not the first child of its parent. Empty if there is none."""
+
+
+def index_messages(messages: Sequence[Any], id_key: str) -> dict[str, Mapping[str, Any]]:
+    """Return the messages by id. A missing or repeated id is replaced by the index."""
+    indexed: dict[str, Mapping[str, Any]] = {}
+    for index, value in enumerate(messages):
+        message = coercion.to_mapping(value)
+        message_id = coercion.to_text(message.get(id_key))
+        indexed[message_id if message_id and message_id not in indexed else f"#{index}"] = message
+    return indexed
+
+
+def flatten_children(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """Return messages and those nested in their `children`, each with the id of its parent."""
+    flat: list[Mapping[str, Any]] = []
+    waiting: list[tuple[Any, str]] = [(message, "") for message in reversed(messages)]
+    while waiting:  # not recursive: a conversation may be nested hundreds of levels deep
+        value, parent_id = waiting.pop()
+        message = dict(coercion.to_mapping(value))
+        children = message.pop("children", None)
+        if parent_id:
+            message["parentMessageId"] = parent_id
+        flat.append(message)
+        message_id = coercion.to_text(message.get("messageId"))
+        if isinstance(children, list):
+            waiting.extend((child, message_id) for child in reversed(children))
+    return flat
+
+
+def map_parents(
+    messages: Mapping[str, Mapping[str, Any]], parent_key: str, time_key: str
+) -> dict[str, str | None]:
+    """Return the parent of each message, oldest message first.
+
+    If no message names its parent, each message follows the one before it.
+    """
+    parents = {
+        message_id: coercion.to_text(message.get(parent_key)) or None
+        for message_id, message in messages.items()
+    }
+    if any(parents.values()):
+        return dict(
+            sorted(parents.items(), key=lambda item: _get_time(messages[item[0]], time_key))
+        )
+    message_ids = list(messages)
+    return dict(zip(message_ids, [None, *message_ids], strict=False))
+
+
+def find_newest(
+    messages: Mapping[str, Mapping[str, Any]], parents: Mapping[str, str | None], time_key: str
+) -> str | None:
+    """Return the newest message that no other one follows; of several, the last in the list."""
+    followed = set(parents.values())
+    leaves = [message_id for message_id in messages if message_id not in followed]
+    return max(
+        reversed(leaves),  # `max` returns the first of equal values
+        key=lambda message_id: _get_time(messages[message_id], time_key),
+        default=None,
+    )
+
+
+def _get_time(message: Mapping[str, Any], time_key: str) -> datetime:
+    return coercion.to_datetime(message.get(time_key)) or _EARLIEST
 
 
 def iter_paths(parents: Mapping[str, str | None], current: str | None) -> Iterator[TreePath]:

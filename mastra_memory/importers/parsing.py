@@ -3,8 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import orjson
+
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
+from mastra_memory.importers import message_tree
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.json_stream import RawRecord
 from mastra_memory.importers.records import OmittedRecord, RecordKind, SourceItem
@@ -45,10 +48,29 @@ def parse_record(raw: RawRecord) -> Mapping[str, Any]:
     try:
         value = json_text.loads(raw.data)
     except InvalidInput:
-        raise InvalidInput("not valid JSON" if _is_utf8(raw.data) else "not UTF-8") from None
+        value = _load_nested(raw.data)
     if not isinstance(value, Mapping):
         raise InvalidInput("not a JSON object")
     return value
+
+
+def _load_nested(data: bytes) -> Any:
+    """Return a record in which each message is nested in the one before it, with a flat list.
+
+    LibreChat exports conversations in this form, so that one of 130 messages is nested deeper than
+    other JSON may be.
+
+    Raises:
+        InvalidInput: The record is not JSON, or has not this form.
+    """
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise InvalidInput("not valid JSON" if _is_utf8(data) else "not UTF-8") from None
+    if not isinstance(value, Mapping) or not isinstance(value.get("messagesTree"), list):
+        raise InvalidInput("not valid JSON")
+    messages = message_tree.flatten_children(value["messagesTree"])
+    return json_text.clean_json({**value, "messagesTree": messages})
 
 
 def _is_utf8(data: bytes) -> bool:

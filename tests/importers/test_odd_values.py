@@ -108,6 +108,171 @@ RECORDS: dict[str, list[Any]] = {
             },
         }
     ],
+    "openwebui": [
+        {
+            "id": "c",
+            "user_id": "me",
+            "title": "A talk",
+            "created_at": 1700000000,
+            "chat": {
+                "models": ["m"],
+                "history": {
+                    "currentId": "b",
+                    "messages": {
+                        "a": {"role": "user", "content": "Hi", "files": [{"name": "f"}]},
+                        "b": {
+                            "parentId": "a",
+                            "role": "assistant",
+                            "timestamp": 1700000003,
+                            "content": '<details type="reasoning"><summary>x</summary>y</details>',
+                            "output": [{"type": "function_call", "call_id": "1", "name": "f"}],
+                            "sources": [{"source": {"name": "n"}, "metadata": [{"source": "u"}]}],
+                            "error": {"content": "e"},
+                        },
+                    },
+                },
+            },
+        }
+    ],
+    "librechat": [
+        {
+            "conversationId": "c",
+            "title": "A talk",
+            "options": {"model": "m"},
+            "messagesTree": [
+                {
+                    "messageId": "a",
+                    "isCreatedByUser": True,
+                    "text": "Hi",
+                    "createdAt": WHEN,
+                    "files": [{"filename": "f", "type": "image/png", "filepath": "/x"}],
+                    "children": [
+                        {
+                            "messageId": "b",
+                            "sender": "GPT",
+                            "content": [
+                                {"type": "think", "think": "x"},
+                                {"type": "tool_call", "tool_call": {"name": "f", "args": "{}"}},
+                            ],
+                        }
+                    ],
+                }
+            ],
+        }
+    ],
+    "openai-responses": [
+        {
+            "id": "r1",
+            "object": "response",
+            "created_at": 1700000000,
+            "previous_response_id": None,
+            "conversation": {"id": "c"},
+            "user": "me",
+            "input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}],
+            "output": [
+                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "x"}]},
+                {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "1", "output": "4"},
+            ],
+        },
+        {
+            "object": "list",
+            "data": [
+                {
+                    "object": "thread.message",
+                    "thread_id": "t",
+                    "role": "user",
+                    "created_at": 1700000000,
+                    "content": [{"type": "text", "text": {"value": "Hi"}}],
+                    "attachments": [{"file_id": "f"}],
+                },
+                {
+                    "object": "thread.run.step",
+                    "thread_id": "t",
+                    "step_details": {"tool_calls": [{"type": "function", "function": {}}]},
+                },
+            ],
+        },
+    ],
+    "anthropic": [
+        {
+            "custom_id": "c",
+            "params": {
+                "system": "Obey",
+                "metadata": {"user_id": "me"},
+                "messages": [
+                    {"role": "user", "content": "Hi"},
+                    {
+                        "role": "assistant",
+                        "content": [
+                            {"type": "thinking", "thinking": "x"},
+                            {"type": "tool_use", "id": "1", "name": "f", "input": {}},
+                        ],
+                    },
+                    {
+                        "role": "user",
+                        "content": [
+                            {"type": "tool_result", "tool_use_id": "1", "content": "4"},
+                            {"type": "image", "source": {"type": "base64", "data": "eA=="}},
+                        ],
+                    },
+                ],
+            },
+        },
+        {
+            "custom_id": "c",
+            "result": {
+                "message": {
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "text", "text": "Hi", "citations": [{"url": "u"}]}],
+                }
+            },
+        },
+    ],
+    "langfuse": [
+        {
+            "id": "t",
+            "sessionId": "s",
+            "userId": "me",
+            "timestamp": WHEN,
+            "input": {"messages": [{"role": "user", "content": "Hi"}]},
+            "output": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]},
+        }
+    ],
+    "langsmith": [
+        {
+            "id": "r",
+            "run_type": "chain",
+            "parent_run_id": None,
+            "start_time": WHEN,
+            "extra": {"metadata": {"thread_id": "t", "user_id": "me"}},
+            "inputs": {
+                "messages": [[{"lc": 1, "id": ["x", "HumanMessage"], "kwargs": {"content": "Hi"}}]]
+            },
+            "outputs": {
+                "generations": [
+                    [
+                        {
+                            "message": {
+                                "type": "ai",
+                                "content": "Hello",
+                                "tool_calls": [{"id": "1", "name": "f", "args": {}}],
+                            }
+                        }
+                    ]
+                ]
+            },
+        }
+    ],
+    "wildchat": [
+        {
+            "conversation_hash": "c",
+            "hashed_ip": "me",
+            "timestamp": WHEN,
+            "conversation": [{"role": "user", "content": "Hi", "timestamp": WHEN}],
+        }
+    ],
     "own": [
         {
             "kind": "thread",

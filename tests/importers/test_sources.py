@@ -22,6 +22,13 @@ RECORDS: dict[str, Any] = {
     "sharegpt": {"id": "x", "conversations": [{"from": "human", "value": "x"}]},
     "locomo": {"sample_id": "x", "conversation": {"speaker_a": "A", "speaker_b": "B"}},
     "own": {"kind": "export", "format": "mastra-memory", "version": 1},
+    "openwebui": {"id": "x", "chat": {"history": {"messages": {}, "currentId": None}}},
+    "librechat": {"conversationId": "x", "messagesTree": []},
+    "openai-responses": {"object": "response", "input": "Hi", "output": []},
+    "anthropic": {"params": {"model": "claude-x", "messages": [{"role": "user", "content": "x"}]}},
+    "langfuse": {"id": "x", "sessionId": "s", "timestamp": "2024-01-01", "input": "x"},
+    "langsmith": {"id": "x", "run_type": "chain", "inputs": {"input": "x"}},
+    "wildchat": {"conversation": [{"role": "user", "content": "x"}]},
 }
 
 

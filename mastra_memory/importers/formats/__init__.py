@@ -6,11 +6,14 @@ To add a format:
    `read` passes each JSON record of the files to a function of the format (`parsing.read_items`).
    That function builds a thread and its messages with `conversation.ConversationBuilder`, which
    assigns ids, keeps the order of times, and joins tool results to their calls. Conversations with
-   edited branches use `branching.build_threads`.
+   edited branches use `branching.build_threads`, and files whose messages may be in any order
+   `grouping.RecordGroups`. `chat_messages`, `response_items` and `claude_blocks` convert messages
+   of OpenAI's and Anthropic's APIs, which many formats contain.
 2. Add the module to `FORMATS` below. `manage.py mastra_import` then detects the format and offers
    it as a choice of `--format`.
-3. Add a record of the format to `tests/importers/test_odd_values.py`, tests of its own, and a row
-   to the table in `docs/import-export.md`.
+3. Add a record of the format to `tests/importers/test_odd_values.py`, a function to
+   `tests/support/import_samples.py`, tests of its own, and a row to the table in
+   `docs/import-export.md`.
 
 Databases are not read as files: `sources` opens them and calls the package `mastra` directly.
 """
@@ -20,12 +23,19 @@ from typing import Any, Protocol
 
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.formats import (
+    anthropic_messages,
     chatgpt,
     claude,
     jsonl,
+    langfuse,
+    langsmith,
+    librechat,
     locomo,
     openai_chat,
+    openai_responses,
+    openwebui,
     sharegpt,
+    wildchat,
 )
 from mastra_memory.importers.records import ResourceMapping, SourceItem
 
@@ -49,5 +59,19 @@ class FileFormat(Protocol):
         """
 
 
-FORMATS: Sequence[FileFormat] = (jsonl, chatgpt, claude, locomo, sharegpt, openai_chat)
+FORMATS: Sequence[FileFormat] = (
+    jsonl,
+    chatgpt,
+    claude,
+    locomo,
+    openwebui,
+    librechat,
+    langsmith,
+    langfuse,
+    openai_responses,
+    anthropic_messages,
+    wildchat,
+    sharegpt,
+    openai_chat,
+)
 """In the order in which they are tried. A record belongs to the first format that detects it."""

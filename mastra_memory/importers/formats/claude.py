@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.importers import claude_blocks, coercion
+from mastra_memory.importers import claude_blocks, coercion, message_tree
 from mastra_memory.importers.branching import SourceConversation, build_threads
 from mastra_memory.importers.conversation import (
     INSTRUCTION_ROLES,
@@ -172,7 +172,7 @@ def _read_conversation(
 ) -> Iterator[SourceItem]:
     if not isinstance(record.get("chat_messages"), list):
         raise InvalidInput("no list of chat_messages")
-    messages = _index_messages(record["chat_messages"])
+    messages = message_tree.index_messages(record["chat_messages"], "uuid")
     source_id = coercion.to_text(record.get("uuid"))
     account = coercion.to_text(coercion.to_mapping(record.get("account")).get("uuid"))
     created_at = coercion.to_datetime(record.get("created_at")) or file.modified
@@ -188,45 +188,10 @@ def _read_conversation(
         updated_at=coercion.to_datetime(record.get("updated_at")) or created_at,
         location=location,
     )
-    current = coercion.to_text(record.get("current_leaf_message_uuid")) or _find_newest(messages)
-    return build_threads(
-        conversation, _map_parents(messages), current, partial(_add_message, messages, location)
-    )
-
-
-def _index_messages(messages: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the messages by id. A missing or repeated id is replaced by the index."""
-    indexed: dict[str, Mapping[str, Any]] = {}
-    for index, value in enumerate(messages):
-        message = coercion.to_mapping(value)
-        message_id = coercion.to_text(message.get("uuid"))
-        indexed[message_id if message_id and message_id not in indexed else f"#{index}"] = message
-    return indexed
-
-
-def _map_parents(messages: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
-    """Return the parent of each message.
-
-    Older exports do not name parents: there each message follows the one before it in the list.
-    """
-    parents = {
-        message_id: coercion.to_text(message.get("parent_message_uuid")) or None
-        for message_id, message in messages.items()
-    }
-    if any(parents.values()):
-        return dict(sorted(parents.items(), key=lambda item: _get_time(messages[item[0]])))
-    message_ids = list(messages)
-    return dict(zip(message_ids, [None, *message_ids], strict=False))
-
-
-def _find_newest(messages: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the id of the newest message; of several with the same time, the last in the list."""
-    message_ids = reversed(list(messages))  # `max` returns the first of equal values
-    return max(message_ids, key=lambda message_id: _get_time(messages[message_id]), default=None)
-
-
-def _get_time(message: Mapping[str, Any]) -> str:
-    return coercion.to_text(message.get("created_at"))
+    parents = message_tree.map_parents(messages, "parent_message_uuid", "created_at")
+    current = coercion.to_text(record.get("current_leaf_message_uuid"))
+    current = current or message_tree.find_newest(messages, parents, "created_at") or ""
+    return build_threads(conversation, parents, current, partial(_add_message, messages, location))
 
 
 def _add_message(
