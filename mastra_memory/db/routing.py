@@ -43,7 +43,8 @@ def get_pool_size() -> int | None:
     if not options:
         return None
     options = {} if options is True else options
-    return options.get("max_size") or options.get("min_size", DEFAULT_POOL_SIZE)
+    size: int = options.get("max_size") or options.get("min_size", DEFAULT_POOL_SIZE)
+    return size
 
 
 @overload

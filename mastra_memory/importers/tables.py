@@ -55,7 +55,7 @@ def split_rows(
     if not encoding:
         is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         encoding = "utf-16" if is_utf16 else "utf-8-sig"
-    buffered = io.BufferedReader(_Reader(stream, head))
+    buffered = io.BufferedReader(_Reader(stream, head))  # type: ignore[type-var]
     # Bytes that cannot be decoded become surrogates, so that only their row is refused.
     text = io.TextIOWrapper(buffered, encoding, errors="surrogateescape", newline="")
     # The limit is one of the whole process; the default of 128 KB is less than a long message.

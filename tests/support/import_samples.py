@@ -30,11 +30,11 @@ class Turn:
 
     @property
     def iso(self) -> str | None:
-        return self.time and self.time.isoformat()
+        return None if self.time is None else self.time.isoformat()
 
     @property
     def seconds(self) -> float | None:
-        return self.time and self.time.timestamp()
+        return None if self.time is None else self.time.timestamp()
 
 
 def talk(*turns: tuple[str, str] | Turn) -> list[Turn]:

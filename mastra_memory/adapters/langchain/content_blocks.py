@@ -142,7 +142,9 @@ def _build_block(part: Json, calls_by_id: Mapping[str, Json]) -> Any:
             kind = metadata.pop("kind", "reasoning")
             return {"type": kind, _REASONING_KEYS[kind]: get_reasoning_text(part), **metadata}
         case "file" | "image":
-            return _build_media_block(part, metadata)
+            # An imported upload may have only a name, for which LangChain has no block.
+            has_data = part.get("data") or part.get("image")
+            return _build_media_block(part, metadata) if has_data else None
         case kind if kind == f"data-{LIBRARY}":
             block = part["data"]
             if block.get("type") == "tool_use" and block.get("id") in calls_by_id:

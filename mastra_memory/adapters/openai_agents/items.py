@@ -268,7 +268,7 @@ def _build_entry(role: str, part: Json, metadata: Json) -> Json | None:
             if isinstance(entry, Mapping) and entry.get("type") == "input_file":
                 return {**entry, "file_data": data}
             is_image = part["type"] == "image" or str(part.get("mimeType")).startswith("image/")
-            if role == "user" and is_image:
+            if role == "user" and is_image and data:  # an imported upload may have only a name
                 return {**(entry or {"type": "input_image", "detail": "auto"}), "image_url": data}
             return None
         case kind if kind == f"data-{LIBRARY}":

@@ -23,6 +23,7 @@ from mastra_memory.importers.mapping import SKIP, FieldMapping
 from mastra_memory.importers.parsing import get_excerpt, parse_record
 from mastra_memory.importers.records import (
     OmittedRecord,
+    RecordKind,
     ResourceMapping,
     SourceItem,
     build_origin_metadata,
@@ -65,7 +66,7 @@ class MappedFormat:
                 record = parse_record(raw)
                 messages = self._list_messages(record)
             except InvalidInput as error:
-                kind = "threads" if self._mapping.messages else "messages"
+                kind: RecordKind = "threads" if self._mapping.messages else "messages"
                 reason, excerpt = f"{row}: {error}", get_excerpt(raw.data)
                 yield OmittedRecord(kind, "refused", location, reason, excerpt)
                 continue

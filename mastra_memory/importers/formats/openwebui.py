@@ -137,14 +137,15 @@ def _convert_message(message: Mapping[str, Any], message_id: str) -> list[PartDi
     Newer versions store the answer of a model as a list of items in `output`. In older ones,
     reasoning and tool calls are HTML in the text.
     """
-    parts = response_items.convert_items(coercion.to_mappings(message.get("output")), message_id)
-    content = message.get("content")
-    if not any(part["type"] == "text" for part in parts):
-        texts = [content] if isinstance(content, str) else []
-        converted = [part for text in texts for part in _convert_text(text, message_id)]
-        if isinstance(content, list):
-            converted = list(chat_messages.convert_content(content))
-        parts.extend(part for part in converted if not parts or part["type"] == "text")
+    output = response_items.convert_items(coercion.to_mappings(message.get("output")), message_id)
+    parts = list(output)
+    if not any(part["type"] == "text" for part in output):
+        content = message.get("content")
+        converted = chat_messages.convert_content(content)
+        if isinstance(content, str):
+            converted = _convert_text(content, message_id)
+        # The HTML of reasoning and tool calls repeats the items of the output.
+        parts.extend(part for part in converted if not output or part["type"] == "text")
     for file in coercion.to_mappings(message.get("files")):
         parts.extend(_convert_file(file))
     parts.extend(_convert_sources(message))
