@@ -205,6 +205,10 @@ class ConversationBuilder:
             updated_at=max(updated_at or self.last_time, self.last_time),
             location=self.location,
         )
+        yield from self._iter_messages(copied)
+        yield from self.omitted
+
+    def _iter_messages(self, copied: frozenset[str]) -> Iterator[ImportedMessage]:
         for key, message in self._messages.items():
             yield ImportedMessage(
                 id=self.get_message_id(key),
@@ -216,7 +220,6 @@ class ConversationBuilder:
                 is_copy=key in copied,
                 location=message.location or self.location,
             )
-        yield from self.omitted
 
 
 def build_upload_part(name: str, mime_type: str = "", **details: Any) -> PartDict:
