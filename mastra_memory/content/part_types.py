@@ -178,6 +178,12 @@ def _read_file_part(index: int, kind: str, part: Mapping[str, Any]) -> FilePart:
     return FilePart(index, name if isinstance(name, str) else "", mime_type, address, size)
 
 
+def format_file_names(parts: Sequence[Part]) -> str:
+    """Return the names of files as text, for messages that have nothing else to show."""
+    names = (part.name for part in parts if isinstance(part, FilePart))
+    return " ".join(f"[{name}]" for name in names if name)
+
+
 def read_file(content: Any, index: int) -> tuple[bytes, str, str] | None:
     """Return bytes, MIME type and name of the file at `index`.
 

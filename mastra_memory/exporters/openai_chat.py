@@ -97,6 +97,7 @@ def convert_message(message: ExportedMessage, numbers: Iterator[int]) -> Iterato
         (f"call_{next(numbers)}", part) for part in parts if isinstance(part, part_types.ToolCall)
     ]
     if message.role == "user":
+        text = text or part_types.format_file_names(parts)
         yield {"role": "user", "content": _add_images(content, parts, text)}
         return
     # OpenAI expects null, not an empty text, in a message that only calls tools.

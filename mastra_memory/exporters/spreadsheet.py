@@ -60,9 +60,16 @@ def _message_cells(thread: ExportedThread, message: ExportedMessage) -> Sequence
         message.id,
         times.format_time(message.created_at),
         message.role,
-        message.text,
+        message.text or _format_files(message),
         _encode_tool_calls(message),
     )
+
+
+def _format_files(message: ExportedMessage) -> str:
+    """Return the names of the files of a message without a text."""
+    if '"file"' not in message.content_json and '"image"' not in message.content_json:
+        return ""
+    return part_types.format_file_names(part_types.read_parts(message.content))
 
 
 def _encode_tool_calls(message: ExportedMessage) -> str:

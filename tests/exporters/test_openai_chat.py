@@ -124,3 +124,10 @@ def test_export__can_be_imported_again(tmp_path: Path) -> None:
     copy = Thread.objects.exclude(pk=thread.id).get()
     assert list_texts(copy) == list_texts(Thread.objects.get(pk=thread.id))
     assert list_contents(copy)[1]["parts"][0]["toolInvocation"]["result"] == "21"
+
+
+def test_export__names_the_uploads_of_a_message_without_text() -> None:
+    uploads = [{"type": "file", "filename": "budget.xlsx"}, {"type": "file", "filename": "a.txt"}]
+    make_conversation(("user", uploads), ("user", [{"type": "text", "text": "Hi"}, *uploads]))
+    contents = [message["content"] for message in export_lines()[0]["messages"]]
+    assert contents == ["[budget.xlsx] [a.txt]", "Hi"]

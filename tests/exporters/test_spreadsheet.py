@@ -49,3 +49,9 @@ def test_export__escapes_formulas(text: str) -> None:
     (row,) = export_rows()
     assert row["thread_title"] == f"'{text}"
     assert row["text"] == f"'{text.strip()}"
+
+
+def test_export__names_the_uploads_of_a_message_without_text() -> None:
+    make_conversation(("user", [{"type": "file", "filename": "budget.xlsx"}]))
+    (row,) = export_rows()
+    assert row["text"] == "[budget.xlsx]"
