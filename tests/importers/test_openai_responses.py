@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mastra_memory.importers.formats import openai_responses
 from mastra_memory.importers.records import ResourceMapping
 from mastra_memory.models import Thread
 from tests.support.importing import (
@@ -155,3 +156,16 @@ def test_read__records_without_messages_are_refused(tmp_path: Path) -> None:
     records = [response("r1", "Hi", input="Hello"), {"x": 1}, {"object": "list", "data": []}]
     report = import_path(write_json(tmp_path / "x.jsonl", records))
     assert count_outcomes(report, "threads") == {"stored": 1, "refused": 2}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"instruction": "Translate", "input": "Tea", "output": "Thé"},
+        {"model": "text-embedding-3-small", "input": "Tea"},
+        {"model": "text-embedding-3-small", "input": ["Tea", "Milk"]},
+        {"object": "list", "data": [{"object": "embedding"}]},
+    ],
+)
+def test_detect__other_inputs_are_not_recognized(record: Json) -> None:
+    assert not openai_responses.detect(record)

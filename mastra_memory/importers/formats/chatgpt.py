@@ -22,6 +22,7 @@ from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.formats.chatgpt_citations import resolve_citations
 from mastra_memory.importers.parsing import parse_record, read_items
 from mastra_memory.importers.records import (
+    ImportNote,
     OmittedRecord,
     ResourceMapping,
     SourceItem,
@@ -45,10 +46,14 @@ def detect(record: Mapping[str, Any]) -> bool:
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
     """Yield a thread for the current path of each conversation, and a clone for each other path.
 
-    Only the files `conversations*.json` of an export are read. If there is none, all files are.
+    Only the files `conversations*.json` of an export are read, and the others are counted in a
+    note. If there is none, all files are read.
     """
     conversation_files = [file for file in files if _CONVERSATION_FILE.fullmatch(file.basename)]
     user_id = next((_read_user_id(file) for file in files if file.basename == "user.json"), NAME)
+    for file in files:
+        if conversation_files and file not in conversation_files and file.basename != "user.json":
+            yield ImportNote(f"files without conversations in {file.name.partition('/')[0]}")
     for file in conversation_files or files:
         yield from read_items(file, partial(_read_conversation, file, resources.resolve(user_id)))
 

@@ -60,11 +60,14 @@ def _get_object(value: Json) -> str:
 
 
 def _is_request(part: Json) -> bool:
-    """Return whether the record has an input for a model that is not a text to embed."""
+    """Return whether the record has an input for a model that answers, not for one that embeds."""
     items = part.get("input")
     if isinstance(items, list):
-        return all(_is_item(item) or "role" in item for item in coercion.to_mappings(items)[:1])
-    return isinstance(items, str) and ("output" in part or "instructions" in part)
+        first = coercion.to_mappings(items)[:1]
+        return bool(first) and (_is_item(first[0]) or "role" in first[0])
+    model = coercion.to_text(part.get("model"))
+    has_model = bool(model) and "embedding" not in model
+    return isinstance(items, str) and (has_model or isinstance(part.get("output"), list))
 
 
 def _is_item(item: Json) -> bool:
