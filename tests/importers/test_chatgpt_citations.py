@@ -59,6 +59,9 @@ def test_resolve_citations__one_mark_for_several_pages() -> None:
             {"turn_index": 0, "ref_type": "search", "ref_index": 1}]})]},
         {"search_result_groups": [{"domain": "tea.example", "entries": [{**TEA, "ref_id":
             {"turn_index": 0, "ref_type": "search", "ref_index": 1}}]}]},
+        {"content_references": [TEA]},
+        {"content_references": [{**TEA, "start_idx": 4, "end_idx": 23}, MILK]},
+        {"citations": [{"start_ix": 4, "end_ix": 23, "metadata": TEA}]},
         {"content_references": [{"type": "grouped_webpages", "matched_text": cite("turn0search1"),
                                  "alt": "([All about tea](https://tea.example/green))"}]},
     ],
@@ -80,6 +83,12 @@ def test_resolve_citations__finds_the_page_of_a_mark(metadata: Json) -> None:
         ("Tea【4†source】 and 【3:0†source】【11†L1-L9】", "Tea and"),
     ],
 )  # fmt: skip
+def test_resolve_citations__pages_without_marks_are_used_in_order() -> None:
+    text, _ = resolve(f"A{cite('a')} B{cite('b')} A{cite('a')}", content_references=[TEA, MILK])
+    tea, milk = "([All about tea](https://tea.example/green))", "([Milk](https://milk.example/))"
+    assert text == f"A {tea} B {milk} A {tea}"
+
+
 def test_resolve_citations__marks_without_a_page_are_dropped(text: str, expected: str) -> None:
     assert resolve(text) == (expected, [])
 
@@ -146,7 +155,14 @@ def test_resolve_citations__results_of_tools_keep_old_marks() -> None:
     "metadata",
     [
         {"content_references": [None, 1, [], {"matched_text": 5, "items": [1], "refs": [2]}]},
-        {"citations": [{"start_ix": "x", "metadata": {"extra": 1}}, {"metadata": [1]}, "a"]},
+        {
+            "citations": [
+                {"start_ix": 1, "end_ix": [2]},
+                {"start_ix": "x", "metadata": {"extra": 1}},
+                {"metadata": [1]},
+                "a",
+            ]
+        },
         {"content_references": {}, "citations": 5, "search_result_groups": [{"entries": [{}]}]},
     ],
 )

@@ -83,6 +83,8 @@ class _Citations:
         self._role = role
         self._replacements = dict(map(_read_reference, references))
         """The text that replaces a mark, by the text of the mark."""
+        self._placed = list(_iter_placed(references, self._citations))
+        """The positions and texts of what names no mark."""
         self._results = dict(_iter_results(metadata))
         self.pages = [
             *(page for reference in references for page in _iter_pages(reference)),
@@ -91,10 +93,20 @@ class _Citations:
 
     def replace_marks(self, text: str) -> str:
         """Return the text with links instead of marks."""
+        self._place_marks(list(_MARK.finditer(text)))
         if self._role == "assistant" and "【" in text:
             text = self._replace_old_marks(text)
         text = _replace(_MARK, text, self._resolve)
         return text if self._role == "user" else _STRAY_MARK.sub("", text)
+
+    def _place_marks(self, marks: Sequence[re.Match[str]]) -> None:
+        """Find the replacements of marks by their positions, or by their order."""
+        waiting = {mark[0]: mark.span() for mark in marks if not self._resolve(mark)}
+        by_position = dict(self._placed)
+        in_order = [text for _, text in self._placed] if len(waiting) == len(self._placed) else []
+        for index, (mark, span) in enumerate(waiting.items()):
+            if replacement := by_position.get(span) or "".join(in_order[index : index + 1]):
+                self._replacements[mark] = replacement
 
     def _resolve(self, mark: re.Match[str]) -> str:
         if replacement := self._replacements.get(mark[0]):
@@ -111,9 +123,7 @@ class _Citations:
         marks = list(_OLD_MARK.finditer(text))
         in_order = len(marks) == len(self._citations)
         by_position = {
-            (citation.get("start_ix"), citation.get("end_ix")): citation
-            for citation in self._citations
-            if isinstance(citation.get("start_ix"), int)
+            _read_span(citation, "start_ix", "end_ix"): citation for citation in self._citations
         }
         pages: dict[int, _Page | None] = {}
         for index, mark in enumerate(marks):
@@ -161,6 +171,23 @@ def _read_reference(reference: Mapping[str, Any]) -> tuple[str, str]:
     """Return the mark of an entry of `content_references`, and the text that replaces it."""
     replacement = _format_pages(_iter_pages(reference)) or coercion.to_text(reference.get("alt"))
     return coercion.to_text(reference.get("matched_text")).strip(), replacement
+
+
+def _iter_placed(
+    references: Sequence[Mapping[str, Any]], citations: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield the position and the links of each entry that does not name its mark."""
+    for reference in references:
+        links = _format_pages(_iter_pages(reference))
+        if links and not coercion.to_text(reference.get("matched_text")):
+            yield _read_span(reference, "start_idx", "end_idx"), links
+    for citation in citations:
+        if page := _read_citation(citation):
+            yield _read_span(citation, "start_ix", "end_ix"), _format_pages([page])
+
+
+def _read_span(value: Mapping[str, Any], start: str, end: str) -> tuple[int, int]:
+    return coercion.to_int(value.get(start)), coercion.to_int(value.get(end))
 
 
 def _iter_pages(reference: Mapping[str, Any]) -> Iterator[_Page]:
