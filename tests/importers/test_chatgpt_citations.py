@@ -71,6 +71,12 @@ def test_resolve_citations__finds_the_page_of_a_mark(metadata: Json) -> None:
     assert text == "Tea ([All about tea](https://tea.example/green))"
 
 
+def test_resolve_citations__pages_without_marks_are_used_in_order() -> None:
+    text, _ = resolve(f"A{cite('a')} B{cite('b')} A{cite('a')}", content_references=[TEA, MILK])
+    tea, milk = "([All about tea](https://tea.example/green))", "([Milk](https://milk.example/))"
+    assert text == f"A {tea} B {milk} A {tea}"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -83,12 +89,6 @@ def test_resolve_citations__finds_the_page_of_a_mark(metadata: Json) -> None:
         ("Tea【4†source】 and 【3:0†source】【11†L1-L9】", "Tea and"),
     ],
 )  # fmt: skip
-def test_resolve_citations__pages_without_marks_are_used_in_order() -> None:
-    text, _ = resolve(f"A{cite('a')} B{cite('b')} A{cite('a')}", content_references=[TEA, MILK])
-    tea, milk = "([All about tea](https://tea.example/green))", "([Milk](https://milk.example/))"
-    assert text == f"A {tea} B {milk} A {tea}"
-
-
 def test_resolve_citations__marks_without_a_page_are_dropped(text: str, expected: str) -> None:
     assert resolve(text) == (expected, [])
 
