@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from django.contrib.postgres.search import SearchConfig
-from django.db.models import F, Func
+from django.db.models import F, Func, Value
 
 from mastra_memory import conf, tasks
 from mastra_memory.db import sql, text_search
@@ -164,7 +163,8 @@ def rewrite_search_words(language: str, *, batch_size: int) -> Iterator[int]:
     """
     if not text_search.has_configuration(language):
         raise InvalidInput(f"PostgreSQL has no text search configuration named {language}.")
-    words = Func(SearchConfig(language), F("text"), function="mastra_memory_words")
+    config = Func(Value(language), template="%(expressions)s::regconfig")
+    words = Func(config, F("text"), function="mastra_memory_words")
     last_id = ""
     while ids := list(
         Message.objects.filter(pk__gt=last_id)

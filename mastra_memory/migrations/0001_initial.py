@@ -1,7 +1,5 @@
 """Create the tables. What Django cannot express follows in migration 0002."""
 
-import django.contrib.postgres.indexes
-import django.contrib.postgres.search
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.comparison
@@ -97,7 +95,7 @@ class Migration(migrations.Migration):
                 ("text", models.TextField(blank=True, default="", verbose_name="text")),
                 (
                     "search",
-                    django.contrib.postgres.search.SearchVectorField(editable=False, null=True),
+                    mastra_memory.models.fields.TsVectorField(editable=False, null=True),
                 ),
                 (
                     "created_at",
@@ -937,7 +935,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="thread",
-            index=django.contrib.postgres.indexes.GinIndex(
+            index=mastra_memory.models.fields.GinIndex(
                 fields=["metadata"], name="mastra_thread_meta", opclasses=["jsonb_path_ops"]
             ),
         ),
@@ -1298,7 +1296,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="message",
-            index=django.contrib.postgres.indexes.GinIndex(
+            index=mastra_memory.models.fields.GinIndex(
                 fields=["search"], name="mastra_message_search"
             ),
         ),

@@ -11,10 +11,12 @@ from mastra_memory.db import times, users
 from mastra_memory.db.identifiers import MAX_ID_BYTES
 
 if TYPE_CHECKING:
+    _Field = models.Field[Any, Any]
     _TextField = models.TextField[Any, Any]
     _DateTimeField = models.DateTimeField[Any, Any]
 else:  # Django's fields take no type arguments when they run.
-    _TextField, _DateTimeField = models.TextField, models.DateTimeField
+    _Field, _TextField = models.Field, models.TextField
+    _DateTimeField = models.DateTimeField
 
 
 def new_id() -> str:
@@ -96,6 +98,26 @@ class InstantField(AwareDateTimeField):
     def db_type(self, connection: Any) -> str:
         """Return the column type, with milliseconds."""
         return "timestamp(3) with time zone"
+
+
+class TsVectorField(_Field):
+    """The searchable words of a text.
+
+    Django's `SearchVectorField` would require `django.contrib.postgres` in INSTALLED_APPS from
+    Django 6.1 on. The same is true of its `GinIndex`.
+    """
+
+    def db_type(self, connection: Any) -> str:
+        """Return the column type."""
+        return "tsvector"
+
+
+class GinIndex(models.Index):
+    """A GIN index."""
+
+    def create_sql(self, model: Any, schema_editor: Any, using: str = "", **kwargs: Any) -> Any:
+        """Return the statement that creates the index."""
+        return super().create_sql(model, schema_editor, using=" USING gin", **kwargs)
 
 
 def id_length_is_valid(name: str, *fields: str) -> models.CheckConstraint:

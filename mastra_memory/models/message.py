@@ -1,16 +1,16 @@
 """Messages of a conversation."""
 
-from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models.functions import Cast, Now
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.models.fields import (
+    GinIndex,
     IdField,
     InstantField,
     JsonTypeIs,
     OctetLength,
+    TsVectorField,
     id_length_is_valid,
     new_id,
 )
@@ -82,7 +82,7 @@ class Message(models.Model):
     """
     text = models.TextField(_("text"), blank=True, default="")
     """The plain text of the content, written together with it; see `message_text.get_text`."""
-    search = SearchVectorField(null=True, editable=False)
+    search = TsVectorField(null=True, editable=False)
     """The words of `text`. Null after the save of a large batch, until a worker has written
     them."""
     created_at = InstantField(_("created"), db_default=Now())

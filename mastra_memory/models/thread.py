@@ -2,12 +2,12 @@
 
 from typing import Self
 
-from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from mastra_memory.models.fields import (
+    GinIndex,
     IdField,
     InstantField,
     JsonTypeIs,

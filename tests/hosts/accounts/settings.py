@@ -12,7 +12,6 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "django.contrib.postgres",
     "django.contrib.admin.apps.SimpleAdminConfig",
     "rest_framework",
     "django_filters",

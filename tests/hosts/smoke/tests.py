@@ -193,7 +193,7 @@ class AdminTests(HostTestCase):
 
     def test_review__assign_mine_bulk_filter_and_history(self):
         own_id = str(self.reviewer.pk)
-        self.act("take", version="0")
+        self.act("review", set="take", version="0")
         review = Review.objects.get()
         self.assertEqual((review.assignee_id, review.changed_by_id), (own_id, own_id))
         self.assertTrue(
@@ -260,7 +260,7 @@ class AdminTests(HostTestCase):
         self.assertEqual(times, TIMES)
 
     def test_deleted_user__leaves_no_reference(self):
-        self.act("take", version="0")
+        self.act("review", set="take", version="0")
         self.act("note", text="Call back")
         self.open(addresses.conversation(self.thread.pk))
         users = router.db_for_write(get_user_model())
@@ -275,7 +275,7 @@ class AdminTests(HostTestCase):
     def test_admin_log__is_written_to_the_database_of_users(self):
         from django.contrib.admin.models import LogEntry
 
-        self.act("take", version="0")
+        self.act("review", set="take", version="0")
         entry = LogEntry.objects.get()
         self.assertEqual(entry.user, self.reviewer)
         self.assertEqual(entry.content_type, ContentType.objects.get_for_model(Thread))
