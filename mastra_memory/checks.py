@@ -1,14 +1,17 @@
 """System checks of the settings, the database and the stored vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from importlib.util import find_spec
 from typing import Any
 
 from django.core import checks
 from django.db import DatabaseError, connections
+from django.utils.module_loading import import_string
 
 from mastra_memory import conf
-from mastra_memory.db import routing, sql
+from mastra_memory.content import redaction
+from mastra_memory.db import routing, sql, text_search
 from mastra_memory.embedding import embedder, stats
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
 from mastra_memory.exceptions import (
@@ -17,6 +20,7 @@ from mastra_memory.exceptions import (
     MastraMemoryError,
     MemoryNotConfigured,
 )
+from mastra_memory.llm import text_models
 
 MIN_PGVECTOR_VERSION = (0, 8)
 """The first version with iterative index scans. Without them, a scan of the index could find too
@@ -97,6 +101,125 @@ def check_retention(**_: Any) -> list[checks.CheckMessage]:
     return [checks.Error(message, id="mastra_memory.E021")]
 
 
+@checks.register("mastra_memory")
+def check_types(**_: Any) -> list[checks.CheckMessage]:
+    """Report settings of the wrong type, such as a text where a list is expected."""
+    if conf.find_config_error():
+        return []
+    current, defaults = conf.app_settings(), conf.AppSettings()
+    return [
+        checks.Error(
+            f"MASTRA_MEMORY['{setting.name}'] must be {expected}, not {value!r}.",
+            id="mastra_memory.E022",
+        )
+        for setting in fields(conf.AppSettings)
+        if (value := getattr(current, setting.name)) is not None
+        and (expected := _find_wrong_type(value, getattr(defaults, setting.name)))
+    ]
+
+
+def _find_wrong_type(value: Any, default: Any) -> str:
+    """Return the expected type if `value` has another one than the default, else nothing."""
+    if default is None:
+        return ""
+    if isinstance(default, bool):
+        return "" if isinstance(value, bool) else "True or False"
+    if isinstance(default, str):
+        return "" if isinstance(value, str) else "a text"
+    if isinstance(default, int | float):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return "" if is_number else "a number"
+    if isinstance(default, Mapping):
+        return "" if isinstance(value, Mapping) else "a dict"
+    return "" if isinstance(value, list | tuple | set | frozenset) else "a list"
+
+
+@checks.register("mastra_memory")
+def check_paths(**_: Any) -> list[checks.CheckMessage]:
+    """Report dotted paths that cannot be imported."""
+    if conf.find_config_error():
+        return []
+    current = conf.app_settings()
+    paths = {
+        name: getattr(current, name)
+        for name in ("TOKEN_COUNTER", "RESOURCE_FOR_REQUEST", "ADMIN_THREADS")
+    }
+    paths |= {f"REST_FRAMEWORK {name}": value for name, value in current.REST_FRAMEWORK.items()}
+    errors = []
+    for name, value in paths.items():
+        for entry in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(entry, str) and entry and (reason := _find_import_error(entry)):
+                text = f"MASTRA_MEMORY: {name} cannot be imported: {reason}"
+                errors.append(checks.Error(text, id="mastra_memory.E023"))
+    return errors
+
+
+def _find_import_error(path: str) -> str:
+    try:
+        import_string(path)
+    except ImportError as error:
+        return str(error)
+    return ""
+
+
+@checks.register("mastra_memory")
+def check_redaction(**_: Any) -> list[checks.CheckMessage]:
+    """Report entries of `REDACT` that mask nothing."""
+    if conf.find_config_error() or isinstance(entries := conf.app_settings().REDACT, str):
+        return []
+    errors = []
+    for entry in entries:
+        try:
+            redaction.compile_entry(entry)
+        except InvalidInput as error:
+            errors.append(checks.Error(str(error), id="mastra_memory.E024"))
+    return errors
+
+
+@checks.register("mastra_memory")
+def check_models(**_: Any) -> list[checks.CheckMessage]:
+    """Report unknown models and embedders, and those whose library is not installed."""
+    if conf.find_config_error():
+        return []
+    current = conf.app_settings()
+    embedders = [name for name in (current.EMBEDDER, *current.EMBED_ALSO) if isinstance(name, str)]
+    problems = [("EMBEDDER", _find_embedder_problem(name)) for name in embedders]
+    if isinstance(current.MODEL, str):
+        problems.append(("MODEL", _find_model_problem(current.MODEL)))
+    return [
+        checks.Error(f"MASTRA_MEMORY: {name}: {problem}", id="mastra_memory.E025")
+        for name, problem in problems
+        if problem
+    ]
+
+
+def _find_model_problem(name: str) -> str:
+    try:
+        text_models.check_name(name)
+    except InvalidInput as error:
+        return str(error)
+    return "" if name.startswith("local/") else _find_missing_library("pydantic_ai", "models")
+
+
+def _find_embedder_problem(name: str) -> str:
+    provider, slash, _model = name.partition("/")
+    if not slash:
+        return _find_import_error(name)
+    if provider == "local":
+        known = "local/wordllama"
+        return "" if name == known else f"Unknown embedder {name}. Local embedders: {known}"
+    modules = {"fastembed": "fastembed", "sentence-transformers": "sentence_transformers"}
+    if provider in modules:
+        return _find_missing_library(modules[provider], provider)
+    return _find_missing_library("pydantic_ai", "models")
+
+
+def _find_missing_library(module: str, extra: str) -> str:
+    if find_spec(module) is not None:
+        return ""
+    return f"{module} is not installed. Run: pip install 'django-mastra-memory[{extra}]'"
+
+
 def _is_duration(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value is None or (is_number and 0 <= value <= 2_147_483)
@@ -139,7 +262,7 @@ def check_vectors(databases: Sequence[str] | None = None, **_: Any) -> list[chec
     if conf.find_config_error() or routing.get_alias() not in (databases or ()):
         return []
     try:
-        return _check_version() or [*_check_lengths(), *_check_index()]
+        return _check_version() or [*_check_language(), *_check_lengths(), *_check_index()]
     except DatabaseError:
         return []  # The database does not exist or is not migrated yet.
 
@@ -153,6 +276,19 @@ def _check_version() -> list[checks.CheckMessage]:
         LEFT JOIN pg_available_extensions a ON a.name = wanted.name"""
     )
     return check_extension_version(*found) if found else []
+
+
+def _check_language() -> list[checks.CheckMessage]:
+    language = conf.app_settings().SEARCH_LANGUAGE
+    if text_search.has_configuration(language):
+        return []
+    return [
+        checks.Error(
+            f"SEARCH_LANGUAGE: PostgreSQL has no text search configuration named {language}.",
+            hint="psql lists them with: \\dF",
+            id="mastra_memory.E026",
+        )
+    ]
 
 
 def check_extension_version(

@@ -45,7 +45,7 @@ class AppSettings:
     threads that the user may see in the admin. Empty means all."""
     REDACT: Sequence[str] = ("email", "phone", "card")
     """What is masked for users without the permission to see it: `email`, `phone`, `card`, and
-    regular expressions of your own."""
+    regular expressions of your own, which begin with `regex:`."""
     REOPEN_ON_MESSAGE: bool = True
     """Set the review of a resolved or waiting conversation to new when a user writes again."""
     CONTENT_SECURITY_POLICY: bool = True

@@ -12,9 +12,10 @@ from pytest_django import Settings
 
 from mastra_memory import checks, conf
 from mastra_memory.checks import check_metric, check_settings, check_vectors
+from mastra_memory.content import redaction
 from mastra_memory.db import sql
 from mastra_memory.embedding import indexing, queue
-from mastra_memory.exceptions import ProviderRefused
+from mastra_memory.exceptions import InvalidInput, ProviderRefused
 from mastra_memory.memory import Memory
 from mastra_memory.testing import FakeEmbedder
 from tests.support.factories import make_thread, some_messages
@@ -236,3 +237,42 @@ def test_check_retention__accepts_days_and_none(
 ) -> None:
     memory_settings(RETENTION_DAYS=days)
     assert checks.check_retention() == []
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"REDACT": "email"}, "E022) MASTRA_MEMORY['REDACT'] must be a list"),
+        ({"MODEL_TIMEOUT": "60"}, "E022) MASTRA_MEMORY['MODEL_TIMEOUT'] must be a number"),
+        ({"CONTENT_SECURITY_POLICY": "yes"}, "must be True or False"),
+        ({"PRICES": []}, "E022) MASTRA_MEMORY['PRICES'] must be a dict"),
+        ({"RESOURCE_FOR_REQUEST": "shop.nowhere"}, "E023) MASTRA_MEMORY: RESOURCE_FOR_REQUEST"),
+        ({"ADMIN_THREADS": "mastra_memory.conf.nothing"}, "E023) MASTRA_MEMORY: ADMIN_THREADS"),
+        (
+            {"REST_FRAMEWORK": {"DEFAULT_PERMISSION_CLASSES": ["shop.Nothing"]}},
+            "E023) MASTRA_MEMORY: REST_FRAMEWORK DEFAULT_PERMISSION_CLASSES",
+        ),
+        ({"REDACT": ["emial"]}, "E024) REDACT has the unknown name 'emial'"),
+        ({"REDACT": ["regex:("]}, "E024) REDACT has a broken expression"),
+        ({"MODEL": "gpt-5"}, "E025) MASTRA_MEMORY: MODEL: The model must be named"),
+        ({"MODEL": "local/nothing"}, "E025) MASTRA_MEMORY: MODEL: Unknown model local/nothing"),
+        ({"EMBEDDER": "local/nothing"}, "E025) MASTRA_MEMORY: EMBEDDER: Unknown embedder"),
+        ({"EMBEDDER": "shop.Embedder"}, "E025) MASTRA_MEMORY: EMBEDDER: No module named"),
+        ({"EMBED_ALSO": ["fastembed/x"]}, "pip install 'django-mastra-memory[fastembed]'"),
+        ({"SEARCH_LANGUAGE": "klingon"}, "E026) SEARCH_LANGUAGE"),
+    ],
+)
+@pytest.mark.django_db
+def test_check__finds_what_would_fail_later(
+    memory_settings: Callable[..., None], values: Any, expected: str
+) -> None:
+    memory_settings(**values)
+    with pytest.raises(SystemCheckError) as raised:
+        call_command("check", databases=["default"])
+    assert expected in str(raised.value)
+
+
+def test_get_mask__refuses_a_misspelled_name(memory_settings: Callable[..., None]) -> None:
+    memory_settings(REDACT=["emial", "phone"])
+    with pytest.raises(InvalidInput, match="emial"):
+        redaction.get_mask()

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from mastra_memory import conf
+from mastra_memory.exceptions import InvalidInput
 
 BUILT_IN_PATTERNS = {
     "email": r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
@@ -14,6 +15,9 @@ BUILT_IN_PATTERNS = {
     r"|(?<![\w/.-])\(?0\d{1,4}\)?(?:[ /.-]{1,2}\d{2,5}){2,5}\b",
 }
 """The patterns that `REDACT` can name."""
+
+EXPRESSION_PREFIX = "regex:"
+"""Marks an entry of `REDACT` as a regular expression."""
 
 _PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(BUILT_IN_PATTERNS)}|hidden)\]")
 
@@ -39,12 +43,34 @@ def get_mask() -> Mask:
     return _build_mask(tuple(conf.app_settings().REDACT))
 
 
+def compile_entry(entry: Any) -> re.Pattern[str]:
+    """Return the compiled pattern of one entry of `REDACT`.
+
+    Raises:
+        InvalidInput: The entry is neither a known name nor marked as a regular expression, or the
+            expression is broken. An unknown name must not be taken for an expression: a typo would
+            switch masking off.
+    """
+    if isinstance(entry, re.Pattern):
+        return entry
+    text = str(entry)
+    if text in BUILT_IN_PATTERNS:
+        return re.compile(BUILT_IN_PATTERNS[text])
+    if not text.startswith(EXPRESSION_PREFIX):
+        names = ", ".join(BUILT_IN_PATTERNS)
+        raise InvalidInput(
+            f"REDACT has the unknown name {text!r}. Known names are: {names}. A regular expression "
+            f"begins with {EXPRESSION_PREFIX!r}."
+        )
+    try:
+        return re.compile(text.removeprefix(EXPRESSION_PREFIX))
+    except re.error as error:
+        raise InvalidInput(f"REDACT has a broken expression, {text!r}: {error}") from error
+
+
 @lru_cache(maxsize=8)
 def _build_mask(patterns: Sequence[str]) -> Mask:
-    compiled = [
-        (_get_placeholder_name(entry), re.compile(BUILT_IN_PATTERNS.get(entry, entry)))
-        for entry in patterns
-    ]
+    compiled = [(_get_placeholder_name(entry), compile_entry(entry)) for entry in patterns]
     if not compiled:
         return keep_text
 

@@ -117,13 +117,22 @@ def estimate_cost(name: str, *, input_tokens: int, output_tokens: int) -> Decima
     return estimate(name, input_tokens=input_tokens, output_tokens=output_tokens)
 
 
-def _find_model(name: str) -> TextModel:
-    if _overrides:
-        return _overrides[-1]
+def check_name(name: str) -> None:
+    """Check the name of a text model without loading its library.
+
+    Raises:
+        InvalidInput: It is not `provider/model`, or there is no such local model.
+    """
     if "/" not in name.strip("/"):
         raise InvalidInput(f"The model must be named provider/model, not {name!r}")
     if name.startswith("local/") and name not in _LOCAL_MODELS:
         raise InvalidInput(f"Unknown model {name}. Local models: {', '.join(_LOCAL_MODELS)}")
+
+
+def _find_model(name: str) -> TextModel:
+    if _overrides:
+        return _overrides[-1]
+    check_name(name)
     model: TextModel = import_string(_LOCAL_MODELS.get(name, _PROVIDER_MODEL))
     return model
 

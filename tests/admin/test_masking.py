@@ -90,7 +90,7 @@ def test_history__is_masked_too(admin: Client, sign_in: SignIn) -> None:
 
 
 def test_redact__the_host_adds_its_own_patterns(reviewer: Client, settings: Settings) -> None:
-    settings.MASTRA_MEMORY = {"REDACT": [r"F-\d{5}"]}
+    settings.MASTRA_MEMORY = {"REDACT": [r"regex:F-\d{5}"]}
     thread = make_thread()
     save([a_message(thread, text="order F-20418, write to a@b.example")])
     page = text_of(reviewer.get(page_of(thread.id)))
