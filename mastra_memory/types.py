@@ -260,7 +260,11 @@ class Include:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSelection:
-    """The messages to clone: of those that meet all conditions, the newest `limit`."""
+    """The messages to clone: of those that meet all conditions, the newest `limit`.
+
+    If these contain a tool result without its call, or a call without its result, the message with
+    the other one is cloned too.
+    """
 
     limit: int | None = None
     """None, 0 or a negative number means no limit."""

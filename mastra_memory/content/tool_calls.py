@@ -7,7 +7,7 @@ or the same call again in a later state.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from mastra_memory.content.normalization import Content
 from mastra_memory.db import json_text
@@ -66,6 +66,84 @@ def get_pending_call_ids(content: Mapping[str, Any]) -> set[str]:
 
 def _get_call_id(invocation: Mapping[str, Any]) -> str:
     return str(invocation.get("toolCallId"))
+
+
+class ToolPart(NamedTuple):
+    """What a message contains of one tool call."""
+
+    call_id: str
+    is_finished: bool
+    """Whether it has the outcome."""
+    is_call: bool
+    """Whether it has the call. Parts with an outcome in messages of other roles than the assistant
+    contain only the outcome."""
+    has_arguments: bool
+
+
+Need = Literal["call", "result", "arguments"]
+
+
+class Unpaired(NamedTuple):
+    """A tool call without its result, a result without its call, or one without arguments."""
+
+    index: int
+    """The index of the message."""
+    call_id: str
+    need: Need
+    """What is missing. A result in the part of its call may repeat a call without its arguments."""
+
+
+def list_tool_parts(role: str, content: Mapping[str, Any]) -> list[ToolPart]:
+    """Return the tool calls and results of a message, in order."""
+    return [
+        build_tool_part(role, call.get("toolCallId"), call.get("state"), bool(call.get("args")))
+        for _, call in iter_tool_calls(content)
+    ]
+
+
+def build_tool_part(role: str, call_id: Any, state: Any, has_arguments: bool) -> ToolPart:
+    """Return the `ToolPart` of a stored part in a message of this role."""
+    is_finished = get_state_rank({"state": state}) >= FINISHED_RANK
+    is_call = not is_finished or role == "assistant"
+    return ToolPart(str(call_id), is_finished, is_call, has_arguments)
+
+
+class Pairing(NamedTuple):
+    """Which calls and results of some messages of one thread belong together."""
+
+    pairs: list[tuple[int, int]]
+    """The indexes of the messages with a call and with its result, if they are two messages."""
+    unpaired: list[Unpaired]
+    """Calls and results whose other half is in none of the messages."""
+
+
+def pair_tool_calls(messages: Sequence[Sequence[ToolPart]]) -> Pairing:
+    """Match the calls and results in messages of one thread.
+
+    A result belongs to the last call with its id before it. Calls with an outcome are not
+    considered, because some providers use an id again for another call.
+
+    Args:
+        messages: The tool calls of each message, oldest message first.
+    """
+    pairs: list[tuple[int, int]] = []
+    unpaired: list[Unpaired] = []
+    pending: dict[str, int] = {}
+    for index, parts in enumerate(messages):
+        for part in parts:
+            call_index = pending.get(part.call_id)
+            if call_index is not None and call_index != index:
+                pairs.append((call_index, index))
+            if not part.is_finished:
+                pending[part.call_id] = index
+            elif call_index is not None:
+                del pending[part.call_id]
+            elif not part.is_call:
+                unpaired.append(Unpaired(index, part.call_id, "call"))
+            elif not part.has_arguments:
+                unpaired.append(Unpaired(index, part.call_id, "arguments"))
+    unpaired += [Unpaired(index, call_id, "result") for call_id, index in pending.items()]
+    return Pairing(pairs, unpaired)
 
 
 def merge_call_states(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,6 +299,50 @@ def remove_pending_calls(content: Content, answered: Collection[str] = ()) -> Co
         if get_state_rank(call) < FINISHED_RANK and _get_call_id(call) not in answered
     }
     return _remove_parts(content, places) if places else content
+
+
+def pair_stored_tool_calls(messages: Sequence[AnyMessageRow]) -> Pairing:
+    """Match the calls and results in stored messages of one thread, oldest first."""
+    return pair_tool_calls(
+        [
+            list_tool_parts(message.role, message.content)
+            if may_contain_calls(message.content_json)
+            else ()
+            for message in messages
+        ]
+    )
+
+
+def drop_lone_results(messages: Sequence[AnyMessageRow]) -> list[AnyMessageRow]:
+    """Return the messages of one thread without the results whose calls are not before them.
+
+    Providers refuse such results. Messages with nothing else are left out. The messages are
+    ordered, oldest first.
+    """
+    lone: dict[int, set[str]] = {}
+    for index, call_id, need in pair_stored_tool_calls(messages).unpaired:
+        if need == "call":
+            lone.setdefault(index, set()).add(call_id)
+    if not lone:
+        return list(messages)
+    result = []
+    for index, message in enumerate(messages):
+        if index not in lone:
+            result.append(message)
+        elif (content := _remove_results(message.content, lone[index])) is not None:
+            result.append(message._replace(content_json=json_text.dumps(content)))
+    return result
+
+
+def _remove_results(content: Content, call_ids: Collection[str]) -> Content | None:
+    return _remove_parts(
+        content,
+        {
+            place
+            for place, call in iter_tool_calls(content)
+            if get_state_rank(call) >= FINISHED_RANK and _get_call_id(call) in call_ids
+        },
+    )
 
 
 def get_unpaired_result_ids(role: str, content: Mapping[str, Any]) -> set[str]:

@@ -54,12 +54,10 @@ def build_context(
     ]
     render_log = _make_log_renderer(options, thread, record)
     parts = _collect_parts(options, thread, record, new_messages, fixed, render_log)
-    working_memory_block, new_block = fixed
     blocks = [
-        working_memory_block,
+        fixed[0],
         _build_text_block("observations", render_log(parts.log)),
-        *_build_recalled_blocks(options, thread, parts, new_messages),
-        new_block,
+        *_build_message_blocks(options, thread, parts, new_messages),
     ]
     return Context(
         thread_id=thread.thread_id,
@@ -69,23 +67,24 @@ def build_context(
     )
 
 
-def _build_recalled_blocks(
+def _build_message_blocks(
     options: MemoryOptions,
     thread: ThreadState,
     parts: ContextParts,
     new_messages: Sequence[StoredMessage],
 ) -> list[Block | None]:
-    """Return the blocks of other threads' messages, of the continuation and of the history."""
+    """Return the blocks of other threads' messages, continuation, history and new messages."""
     recalled = sorted(parts.recalled, key=lambda message: message.sort_key)
     same_thread = [message for message in recalled if message.thread_id == thread.thread_id]
     other_threads = [message for message in recalled if message.thread_id != thread.thread_id]
-    history = sorted([*same_thread, *parts.history], key=lambda message: message.sort_key)
+    unique = {message.id: message for message in [*same_thread, *parts.history]}
+    ordered = sorted(unique.values(), key=lambda message: message.sort_key)
+    history, new = thread_history.merge_tool_calls(options, ordered, new_messages)
     return [
         _build_text_block("remembered", rendering.render_other_conversations(other_threads)),
         _build_message_block("continuation", _list_continuation_messages(thread, parts.log)),
-        _build_message_block(
-            "history", thread_history.merge_tool_calls(options, history, new_messages)
-        ),
+        _build_message_block("history", history),
+        _build_message_block("new", new),
     ]
 
 
@@ -104,7 +103,7 @@ def _collect_parts(
     max_tokens = options.max_context_tokens
     query = get_search_query(new_messages)
     new_ids = {message.id for message in new_messages}
-    history = thread_history.read_history(options, thread, record, new_ids)
+    history = thread_history.read_history(options, thread, record, new_messages)
     recalled = thread_history.recall_messages(
         options, thread, query, min_matches=LOG_MATCHES if max_tokens and record else 0
     )

@@ -33,7 +33,7 @@ class ContextParts:
 
     thread_id: str
     history: Sequence[StoredMessage] = ()
-    """Oldest first."""
+    """In any order."""
     recalled: Sequence[StoredMessage] = ()
     """Best match first. They may be in the history, too."""
     log: str = ""
@@ -55,7 +55,7 @@ def fit_parts(
         query: Takes the included messages, and returns the query by which to choose observations.
     """
     budget = _Budget(max(max_tokens, 0), parts.thread_id)
-    newest_first = list(recent.group_tool_pairs(reversed(parts.history)))
+    newest_first = recent.group_tool_pairs(parts.history)
     is_shared = bool(parts.recalled or parts.log)
     newest = budget.take_newest(newest_first, HISTORY_SHARE if is_shared else 1.0)
     log_tokens = _count_log(parts.log, budget, render)
@@ -72,9 +72,7 @@ def fit_parts(
     taken = {message.id for message in (*recalled, *newest)}
     rest = [group for group in newest_first if taken.isdisjoint(m.id for m in group)]
     history = [*newest, *budget.take_newest(rest)]
-    return ContextParts(
-        thread_id=parts.thread_id, history=history[::-1], recalled=recalled, log=log
-    )
+    return ContextParts(thread_id=parts.thread_id, history=history, recalled=recalled, log=log)
 
 
 def _exclude(
@@ -104,7 +102,7 @@ class _Budget:
     def take_newest(
         self, newest_first: Sequence[list[StoredMessage]], share: float = 1.0
     ) -> list[StoredMessage]:
-        """Take messages without a gap, newest first, within a share of the tokens that are left.
+        """Take groups without a gap, newest first, within a share of the tokens that are left.
 
         The newest group may exceed the share, but not half of the tokens.
         """
@@ -144,8 +142,7 @@ class _Budget:
 def _group_recalled(best_first: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
     """Return groups of messages, best first. A tool call and its result are in the same group."""
     ranks = {message.id: rank for rank, message in enumerate(best_first)}
-    newest_first = sorted(
-        best_first, key=lambda message: (message.thread_id, message.sort_key), reverse=True
+    return sorted(
+        recent.group_tool_pairs(best_first),
+        key=lambda group: min(ranks[message.id] for message in group),
     )
-    groups = recent.group_tool_pairs(iter(newest_first))
-    return sorted(groups, key=lambda group: min(ranks[message.id] for message in group))

@@ -10,6 +10,7 @@ from mastra_memory.content import tool_calls
 from mastra_memory.context import queries
 from mastra_memory.db import json_text, sql, times
 from mastra_memory.exceptions import AccessDenied, MastraMemoryError
+from mastra_memory.messages import tool_pairs
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.observational import tracking
 from mastra_memory.observational.keys import RecordKey
@@ -92,15 +93,30 @@ def read_history(
     options: MemoryOptions,
     thread: ThreadState,
     record: ObservationalRecord | None,
-    exclude_ids: Collection[str],
+    new_messages: Sequence[StoredMessage],
 ) -> list[StoredMessage]:
     """Return the messages of the thread for the prompt, oldest first.
 
     With observational memory, these are the messages that have not been observed yet, and those
     whose observations are buffered. Otherwise they are the last messages, limited by number or by
-    tokens.
+    tokens. If a tool result, also one in `new_messages`, has its call in an earlier message, that
+    message is added.
     """
-    if not thread.exists or options.is_history_disabled:
+    if not thread.exists:
+        return []
+    new_ids = {message.id for message in new_messages}
+    history = _read_messages(options, thread, record, new_ids)
+    return [*history, *tool_pairs.list_missing([*history, *new_messages], exclude_ids=new_ids)]
+
+
+def _read_messages(
+    options: MemoryOptions,
+    thread: ThreadState,
+    record: ObservationalRecord | None,
+    exclude_ids: Collection[str],
+) -> list[StoredMessage]:
+    """Return the messages within the cursor or the limit."""
+    if options.is_history_disabled:
         return []
     if record is not None:
         unobserved = sql.Where()
@@ -211,11 +227,12 @@ def list_unobserved_elsewhere(
 
 def merge_tool_calls(
     options: MemoryOptions, history: Sequence[StoredMessage], new: Sequence[StoredMessage]
-) -> list[StoredMessage]:
-    """Return the history with each result in the part of its call.
+) -> tuple[list[StoredMessage], list[StoredMessage]]:
+    """Return the history with each result in the part of its call, and the new messages.
 
-    Calls without a result are left out, unless a new message has the result or the options keep
-    them: providers refuse a prompt that has a call without its result.
+    Calls without a result are left out of the history, unless a new message has the result or the
+    options keep them. Results without a call are left out of both. Providers refuse a prompt with
+    either.
     """
     answered = {
         call_id
@@ -223,6 +240,12 @@ def merge_tool_calls(
         if tool_calls.may_contain_calls(message.content_json)
         for call_id in tool_calls.get_finished_call_ids(message.content)
     }
-    return tool_calls.merge_stored_tool_results(
+    merged = tool_calls.merge_stored_tool_results(
         history, drop_pending=options.filter_incomplete_tool_calls, answered=answered
+    )
+    new_ids = {message.id for message in new}
+    paired = tool_calls.drop_lone_results([*merged, *new])
+    return (
+        [message for message in paired if message.id not in new_ids],
+        [message for message in paired if message.id in new_ids],
     )

@@ -1,12 +1,13 @@
 """Export OpenAI chat messages, one line of JSON for each thread, as fine-tuning requires."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
 import orjson
 
 from mastra_memory.content import data_uris, part_types, tool_calls
+from mastra_memory.db import json_text
 from mastra_memory.exporters.output import ExportCounts, WriteBytes
 from mastra_memory.exporters.selection import (
     ExportedMessage,
@@ -17,6 +18,8 @@ from mastra_memory.exporters.selection import (
 NAME, SUFFIX = "openai", ".jsonl"
 MAX_HELD_MESSAGES = 100
 """Messages that are held in memory while a tool call has no result."""
+MAX_HELD_CALLS = 1_000
+"""Calls that are held in memory if their results are farther away."""
 
 ChatMessage = dict[str, Any]
 
@@ -27,17 +30,19 @@ def export(
     """Write a line for each thread with messages, without reasoning and messages of role `signal`.
 
     Each tool call is followed by its result. A call without a result is left out, unless it is in
-    the last message.
+    the last message. The result of a call that is not exported gets a call without arguments.
     """
     counts = ExportCounts()
     for _, messages in iterate_conversations(selection):
         numbers = count(1)
         separator = b'{"messages":['
+        earlier_calls = _EarlierCalls()
         for group in _group_messages(messages):
-            for message in _merge_results(group.messages, is_last=group.is_last):
+            for message in earlier_calls.restore(_merge_results(group)):
                 for chat in convert_message(message, numbers):
                     write(separator + orjson.dumps(chat))
                     separator = b","
+            earlier_calls.remember(group.messages)
             counts.messages += len(group.messages)
         if separator == b",":
             write(b"]}\n")
@@ -70,16 +75,51 @@ def _group_messages(messages: Iterable[ExportedMessage]) -> Iterator[_MessageGro
         yield _MessageGroup(held, is_last=True)
 
 
-def _merge_results(messages: Sequence[ExportedMessage], *, is_last: bool) -> list[ExportedMessage]:
+def _merge_results(group: _MessageGroup) -> list[ExportedMessage]:
     """Move each result into its call, and drop calls without a result.
 
-    With `is_last`, calls in the last message may be without a result.
+    In the last group, calls in the last message may be without a result.
     """
     waiting: set[str] = set()
-    if is_last and tool_calls.may_contain_calls(messages[-1].content_json):
-        waiting = tool_calls.get_pending_call_ids(messages[-1].content)
+    last = group.messages[-1]
+    if group.is_last and tool_calls.may_contain_calls(last.content_json):
+        waiting = tool_calls.get_pending_call_ids(last.content)
     # `answered` keeps these calls, although they have no results.
-    return tool_calls.merge_stored_tool_results(messages, drop_pending=True, answered=waiting)
+    return tool_calls.merge_stored_tool_results(group.messages, drop_pending=True, answered=waiting)
+
+
+class _EarlierCalls:
+    """The calls of earlier groups that had no result there."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Mapping[str, Any]] = {}
+
+    def remember(self, messages: Sequence[ExportedMessage]) -> None:
+        """Keep the calls without a result, at most `MAX_HELD_CALLS` of them."""
+        for message in messages:
+            if not tool_calls.may_contain_calls(message.content_json):
+                continue
+            for _, call in tool_calls.iter_tool_calls(message.content):
+                call_id = str(call.get("toolCallId"))
+                self._calls.pop(call_id, None)
+                if tool_calls.get_state_rank(call) < tool_calls.FINISHED_RANK:
+                    self._calls[call_id] = call
+        for call_id in list(self._calls)[:-MAX_HELD_CALLS]:
+            del self._calls[call_id]
+
+    def restore(self, messages: Sequence[ExportedMessage]) -> Iterator[ExportedMessage]:
+        """Yield the messages, with names and arguments in results that are far from their calls."""
+        for message in messages:
+            if self._calls and tool_calls.may_contain_calls(message.content_json):
+                content = message.content
+                parts = list(content["parts"])
+                for index, result in tool_calls.iter_tool_calls(content):
+                    if call := self._calls.get(str(result.get("toolCallId"))):
+                        merged = tool_calls.merge_call_states(call, result)
+                        parts[index] = {**parts[index], "toolInvocation": merged}
+                restored = json_text.dumps({**content, "parts": parts})
+                message = message._replace(content_json=restored)
+            yield message
 
 
 def convert_message(message: ExportedMessage, numbers: Iterator[int]) -> Iterator[ChatMessage]:

@@ -79,6 +79,47 @@ MARK_EDITED = """UPDATE mastra_memory_message m SET created_at = i.created_at,
     edited_at = clock_timestamp()
 FROM unnest(%s::text[], %s::timestamptz[]) AS i(id, created_at) WHERE m.id = i.id"""
 
+_TOOL_INVOCATIONS = """'$.parts[*] ? (@.type == "tool-invocation").toolInvocation'"""
+# The id, the state, and whether there are arguments, of each tool call in a message.
+_TOOL_PARTS = f"""(SELECT jsonb_agg(jsonb_build_array(i ->> 'toolCallId', i ->> 'state',
+        coalesce(i -> 'args', 'null') NOT IN ('null', '{{}}', '""')))
+    FROM jsonb_path_query(m.content, {_TOOL_INVOCATIONS}) AS i)::text"""
+TOOL_COLUMNS = f"""m.id, m.thread_id, {sql.format_time("m.created_at")}, m.sequence,
+    m.content_bytes, m.role, {_TOOL_PARTS}"""
+
+
+def list_tool_messages(source: str) -> str:
+    """Return SQL that selects the messages with tool calls of `source`, without their content.
+
+    SQL and not the ORM, which cannot read the elements of JSON lists.
+    """
+    return f"""SELECT {TOOL_COLUMNS} FROM {source}
+        WHERE jsonb_path_exists(m.content, {_TOOL_INVOCATIONS})"""
+
+
+def _list_near_tool_messages(sign: str, direction: str) -> str:
+    """Return SQL for messages with any of some tool calls, near a message before or after it.
+
+    Each row of parameters is one search, with its thread, time, sequence and distance. The scan of
+    the index ends at the distance. SQL and not the ORM, which has no lateral joins.
+    """
+    order = f"m.created_at {direction}, m.sequence {direction}"
+    return f"""SELECT {TOOL_COLUMNS}
+        FROM unnest(%s::text[], %s::timestamptz[], %s::bigint[], %s::bigint[])
+            AS a(thread_id, created_at, sequence, distance)
+        CROSS JOIN LATERAL (
+            SELECT * FROM (
+                SELECT * FROM mastra_memory_message m WHERE m.thread_id = a.thread_id
+                    AND (m.created_at, m.sequence) {sign} (a.created_at, a.sequence)
+                ORDER BY {order} LIMIT a.distance) m
+            WHERE jsonb_path_query_array(m.content, '$.parts[*].toolInvocation.toolCallId')
+                ?| %s::text[]
+            ORDER BY {order} LIMIT %s) m"""
+
+
+LIST_EARLIER_TOOL_MESSAGES = _list_near_tool_messages("<", "DESC")
+LIST_LATER_TOOL_MESSAGES = _list_near_tool_messages(">", "ASC")
+
 
 def delete_messages(condition: sql.Where) -> str:
     """Return SQL that deletes the messages, updates their threads and returns the count.

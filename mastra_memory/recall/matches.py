@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from mastra_memory.exceptions import InvalidInput, Issue
+from mastra_memory.messages import tool_pairs
 from mastra_memory.options import MemoryOptions, SemanticRecallOptions
-from mastra_memory.recall import limits, tool_pairs, window
+from mastra_memory.recall import limits, window
 from mastra_memory.search import engine
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.types import Matches, SearchRequest, SearchType
@@ -54,8 +55,8 @@ def read_windows(
 ) -> list[StoredMessage]:
     """Read the matches and the messages of `include`, each with its neighbours.
 
-    The option `message_range` is the number of neighbours of a match. If a window contains only a
-    tool call or only its result, the other one is added.
+    The option `message_range` is the number of neighbours of a match. If the windows contain only
+    a tool call or only its result, the message with the other one is added.
     """
     recall_options = limits.limit_matches(options.semantic_recall or SemanticRecallOptions())
     windows = [
@@ -66,7 +67,7 @@ def read_windows(
         ),
     ]
     messages = window.read_windows(windows, resource_id=resource_id)
-    return tool_pairs.complete_tool_pairs(messages, resource_id=resource_id)
+    return tool_pairs.complete_tool_pairs(messages)
 
 
 def build_scope(

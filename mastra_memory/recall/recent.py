@@ -1,14 +1,17 @@
 """Read the newest messages of a thread, up to a number of messages or of tokens.
 
-If a tool call and its result are in different messages, both are included or both are omitted.
+If a tool call and its result are in different messages, both are included or both are omitted; see
+`messages.tool_pairs`.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, takewhile
 from typing import Any
 
 from mastra_memory.content import tokens, tool_calls
 from mastra_memory.db import json_text, sql, times
+from mastra_memory.messages import tool_pairs
 from mastra_memory.options import MessageHistoryOptions
 from mastra_memory.recall import limits as read_limits
 from mastra_memory.recall import queries
@@ -16,8 +19,6 @@ from mastra_memory.types import StoredMessage
 
 PAGE_SIZE = 40
 """How many messages are read at a time until the token limit is reached."""
-MAX_CALL_DISTANCE = 40
-"""A tool result is kept together with a call that is at most this many messages earlier."""
 CURSOR_KEY = "memoryTokenLimiter"
 """The key of a thread's metadata under which Mastra and we store `TokenLimitCursor`."""
 
@@ -57,39 +58,11 @@ def list_last_messages(
 ) -> list[StoredMessage]:
     """Return the last `count` messages, oldest first.
 
-    If they begin with tool results whose calls came earlier, the messages since those calls are
-    added.
+    If one has a tool result whose call came earlier, the message with the call is added.
     """
     count = read_limits.limit_history(count)
     messages = list_newest(thread_id, count, exclude_ids=exclude_ids)
-    missing_calls = _find_results_without_calls(reversed(messages))
-    if missing_calls and len(messages) == count:
-        older = list_newest(
-            thread_id, MAX_CALL_DISTANCE, before=messages[-1], exclude_ids=exclude_ids
-        )
-        for index, message in enumerate(older):
-            missing_calls -= _get_call_ids(message)
-            if not missing_calls:
-                messages += older[: index + 1]
-                break
-    return messages[::-1]
-
-
-def _find_results_without_calls(messages: Iterator[StoredMessage]) -> set[str]:
-    """Return the call ids of results whose calls came before these messages (oldest first)."""
-    calls: set[str] = set()
-    missing: set[str] = set()
-    for message in messages:
-        if tool_calls.may_contain_calls(message.content_json):
-            missing |= tool_calls.get_unpaired_result_ids(message.role, message.content) - calls
-            calls |= _get_call_ids(message)
-    return missing
-
-
-def _get_call_ids(message: StoredMessage) -> set[str]:
-    if not tool_calls.may_contain_calls(message.content_json) or message.role != "assistant":
-        return set()
-    return {str(call.get("toolCallId")) for _, call in tool_calls.iter_tool_calls(message.content)}
+    return tool_pairs.complete_tool_pairs(messages[::-1], exclude_ids=exclude_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +150,34 @@ def fit_into_tokens(
     max_messages = read_limits.limit_history(max_messages)
     counter = tokens.get_token_counter()
     newest_first: list[StoredMessage] = []
-    used = tokens.TOKENS_PER_LIST
-    for group in group_tool_pairs(iterate_newest(thread_id, exclude_ids=exclude_ids)):
-        if cursor is not None and cursor.leaves_out(group[-1]):
+    left_out: StoredMessage | None = None
+    remaining = max_tokens - tokens.TOKENS_PER_LIST
+    for message in iterate_newest(thread_id, exclude_ids=exclude_ids):
+        if cursor is not None and cursor.leaves_out(message):
             break
-        if len(newest_first) + len(group) > max_messages:
+        if len(newest_first) == max_messages:
             break
-        used += sum(counter.message(message.role, message.content) for message in group)
-        if used > max_tokens:
-            return FittingMessages(newest_first[::-1], group[0])
-        newest_first += group
-    return FittingMessages(newest_first[::-1], None)
+        cost = counter.message(message.role, message.content)
+        if cost > remaining:
+            left_out = message
+            break
+        remaining -= cost
+        newest_first.append(message)
+    read = newest_first[::-1]
+    messages = list(read)
+    for missing in reversed(tool_pairs.list_missing(read, exclude_ids=exclude_ids)):
+        cost = counter.message(missing.role, missing.content)
+        if cost <= remaining:
+            remaining -= cost
+            messages.append(missing)
+    messages.sort(key=lambda message: message.sort_key)
+    fitting = tool_calls.drop_lone_results(messages)
+    if left_out is not None:
+        # Results at the edge whose calls do not fit are left out for good, as their calls are.
+        fitting_ids = {message.id for message in fitting}
+        dropped = takewhile(lambda message: message.id not in fitting_ids, read)
+        left_out = next(reversed(list(dropped)), left_out)
+    return FittingMessages(fitting, left_out)
 
 
 def iterate_newest(
@@ -202,17 +192,27 @@ def iterate_newest(
         before = page[-1]
 
 
-def group_tool_pairs(newest_first: Iterator[StoredMessage]) -> Iterator[list[StoredMessage]]:
-    """Yield groups of messages that belong together: from a tool result back to its call."""
-    group: list[StoredMessage] = []
-    missing_calls: set[str] = set()
-    for message in newest_first:
-        group.append(message)
-        if tool_calls.may_contain_calls(message.content_json):
-            missing_calls -= _get_call_ids(message)
-            missing_calls |= tool_calls.get_unpaired_result_ids(message.role, message.content)
-        if not missing_calls or len(group) >= MAX_CALL_DISTANCE:
-            yield group
-            group, missing_calls = [], set()
-    if group:
-        yield group
+def group_tool_pairs(messages: Iterable[StoredMessage]) -> list[list[StoredMessage]]:
+    """Return the messages in groups, newest first. A call and its result are in the same group.
+
+    The order of the groups is that of their newest messages.
+    """
+    groups: dict[str, list[StoredMessage]] = {}
+    ordered = sorted(messages, key=lambda message: (message.thread_id, message.sort_key))
+    for _, thread_messages in groupby(ordered, key=lambda message: message.thread_id):
+        thread = list(thread_messages)
+        for message in thread:
+            groups[message.id] = [message]
+        for call_index, result_index in tool_calls.pair_stored_tool_calls(thread).pairs:
+            first, second = groups[thread[call_index].id], groups[thread[result_index].id]
+            if first is not second:
+                first += second
+                groups.update(dict.fromkeys((message.id for message in second), first))
+    unique = {
+        id(group): sorted(group, key=_get_sort_key, reverse=True) for group in groups.values()
+    }
+    return sorted(unique.values(), key=lambda group: group[0].sort_key, reverse=True)
+
+
+def _get_sort_key(message: StoredMessage) -> tuple[str, int]:
+    return message.sort_key

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from mastra_memory.content import tool_calls
 from mastra_memory.content.signal_types import is_reminder
 from mastra_memory.exceptions import ThreadNotFound
+from mastra_memory.messages import tool_pairs
 from mastra_memory.options import MemoryOptions
 from mastra_memory.recall import history, limits, matches, recent, window
 from mastra_memory.recall.recent import TokenLimitCursor
@@ -73,7 +75,7 @@ def list_messages(
     added: list[StoredMessage] = []
     if include:
         owner = get_thread(thread_id).resource_id
-        added = window.read_windows(include, resource_id=owner)
+        added = tool_pairs.complete_tool_pairs(window.read_windows(include, resource_id=owner))
     messages = _combine(history_page.messages, added, include_system_reminders, hide_signals)
     if direction == "DESC":
         messages.reverse()
@@ -101,7 +103,8 @@ def recall(
 
     If semantic recall is on, the messages that match `vector_search_string` are added with their
     neighbours. In the scope of a resource, they come from all of its threads, and the thread need
-    not exist yet.
+    not exist yet. If a page or a window separates a tool result from its call, the message with the
+    other one is added. Results whose calls are not stored are left out.
 
     Args:
         options: The options of the agent and of the call.
@@ -142,6 +145,8 @@ def recall(
                 message_filter=message_filter,
                 include_total=include_total,
             )
+            completed = tool_pairs.complete_tool_pairs(history_page.messages)
+            history_page = replace(history_page, messages=completed)
             if per_page is None and history_page.per_page == size:
                 # Like Mastra, return the number in the options, even if a smaller one was used.
                 history_page = replace(history_page, per_page=options.last_messages)
@@ -159,6 +164,7 @@ def recall(
         owner = resource_id or get_thread(thread_id).resource_id
         added = matches.read_windows(options, found, resource_id=owner, include=include)
     messages = _combine(history_page.messages, added, include_system_reminders, hide_signals)
+    messages = _drop_lone_results(messages)
     is_whole_thread_counted = include_total and message_filter in (None, MessageFilter())
     has_more = _has_more(history_page, messages, thread_id, is_whole_thread_counted)
     return replace(
@@ -239,6 +245,15 @@ def _combine(
         if not _is_hidden(message, include_system_reminders, hide_signals)
     )
     return sorted(visible, key=lambda message: message.sort_key)
+
+
+def _drop_lone_results(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """Leave out the tool results whose calls are not among the messages of their thread."""
+    by_thread: dict[str, list[StoredMessage]] = {}
+    for message in messages:
+        by_thread.setdefault(message.thread_id, []).append(message)
+    kept = [one for thread in by_thread.values() for one in tool_calls.drop_lone_results(thread)]
+    return sorted(kept, key=lambda message: message.sort_key)
 
 
 def _is_hidden(

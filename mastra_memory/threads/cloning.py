@@ -10,6 +10,7 @@ from mastra_memory.content import limits
 from mastra_memory.db import json_text, routing, sql, times
 from mastra_memory.db.identifiers import check_id
 from mastra_memory.exceptions import Conflict, ThreadNotFound
+from mastra_memory.messages import tool_pairs
 from mastra_memory.models import Thread
 from mastra_memory.models.fields import new_id
 from mastra_memory.observational import cloning as observation_cloning
@@ -142,13 +143,27 @@ class _SelectedMessages(sql.Where):
     """The selected messages of a source: the text after FROM, with the alias `m`."""
 
     limit: int | None = None
+    added_ids: Sequence[str] = ()
+    """Messages that are selected as well, whatever the conditions and the limit are."""
 
     def __str__(self) -> str:
         where = super().__str__()
-        if self.limit is None:
+        if self.limit is None and not self.added_ids:
             return f"mastra_memory_message m WHERE {where}"
-        return f"""(SELECT * FROM mastra_memory_message m WHERE {where}
-            ORDER BY m.created_at DESC, m.sequence DESC LIMIT {self.limit}) m"""
+        newest = f"SELECT * FROM mastra_memory_message m WHERE {where}"
+        if self.limit is not None:
+            newest += f" ORDER BY m.created_at DESC, m.sequence DESC LIMIT {self.limit}"
+        if not self.added_ids:
+            return f"({newest}) m"
+        return f"""(({newest}) UNION ALL
+            SELECT * FROM mastra_memory_message m WHERE m.id = ANY(%s)) m"""
+
+    def add_missing_pairs(self) -> None:
+        """Select the tool calls and results that are missing in the selection too."""
+        missing_ids = tool_pairs.find_missing_ids(f"(SELECT m.* FROM {self}) m", self.params)
+        if missing_ids:
+            self.added_ids = missing_ids
+            self.params.append(missing_ids)
 
 
 def _select_messages(source_id: str, selection: MessageSelection) -> _SelectedMessages:
@@ -165,6 +180,8 @@ def _select_messages(source_id: str, selection: MessageSelection) -> _SelectedMe
         selected.add("m.created_at <= %s", selection.end)
     if selection.limit and selection.limit > 0:
         selected.limit = min(int(selection.limit), 2**53)
+    if len(selected.conditions) > 1 or selected.limit is not None:
+        selected.add_missing_pairs()
     return selected
 
 

@@ -90,6 +90,24 @@ def test_export__an_open_call_does_not_hold_all_messages(monkeypatch: pytest.Mon
     assert [message["content"] for message in chat] == [str(n) for n in range(7)]
 
 
+def test_export__finds_call_that_is_far_from_its_result() -> None:
+    between = [("user", str(n)) for n in range(openai_chat.MAX_HELD_MESSAGES + 5)]
+    make_conversation(
+        ("assistant", [tool_part("f", {"x": 1}), tool_part("never", {})]),
+        *between,
+        ("tool", [tool_part("f", {}, result=7)]),
+        ("assistant", [tool_part("f", {"x": 2})]),
+        ("tool", [tool_part("f", {}, result=8)]),
+    )
+    ((chat,),) = [line.values() for line in export_lines()]
+    calls = [call["function"] for message in chat for call in message.get("tool_calls", ())]
+    assert calls == [
+        {"name": "f", "arguments": '{"x":1}'},
+        {"name": "f", "arguments": '{"x":2}'},
+    ]
+    assert [message["content"] for message in chat if message["role"] == "tool"] == ["7", "8"]
+
+
 def test_export__writes_images_of_the_user() -> None:
     parts = [
         {"type": "text", "text": "Look"},

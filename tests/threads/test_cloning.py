@@ -56,6 +56,48 @@ def test_clone_thread__copies_every_column_but_the_ids(source: StoredThread) -> 
     assert set(owners) == {("r",)}
 
 
+def make_call(call_id: str, **state: Any) -> dict[str, Any]:
+    invocation = {"toolCallId": call_id, "toolName": "weather", "args": {}, "state": "call"}
+    return {"type": "tool-invocation", "toolInvocation": {**invocation, **state}}
+
+
+def save_far_pairs(thread: StoredThread, distance: int) -> None:
+    """Save two parallel calls, many messages, their results one by one, and an answer."""
+    calls = {"format": 2, "parts": [make_call("c1", args={"x": 1}), make_call("c2")]}
+    results = [{"format": 2, "parts": [make_call(f"c{n}", state="result")]} for n in (1, 2)]
+    save(
+        [
+            a_message(thread, "before", at=0),
+            a_message(thread, "call", role="assistant", content=calls, at=1),
+            *(a_message(thread, at=2) for _ in range(distance)),
+            a_message(thread, "r1", role="tool", content=results[0], at=3),
+            a_message(thread, "r2", role="tool", content=results[1], at=4),
+            a_message(thread, "after", role="assistant", at=5),
+        ]
+    )
+
+
+@pytest.mark.parametrize("distance", [0, 300])
+@pytest.mark.parametrize(
+    ("selection", "copied"),
+    [
+        (MessageSelection(limit=1), ["after"]),
+        (MessageSelection(limit=2), ["call", "r1", "r2", "after"]),
+        (MessageSelection(start=moment(3)), ["call", "r1", "r2", "after"]),
+        (MessageSelection(start=moment(0), end=moment(1)), ["before", "call", "r1", "r2"]),
+        (MessageSelection(message_ids=["r2"]), ["call", "r1", "r2"]),
+        (MessageSelection(message_ids=["before"]), ["before"]),
+    ],
+)
+def test_clone_thread__copies_calls_with_results(
+    selection: MessageSelection, copied: list[str], distance: int
+) -> None:
+    save_far_pairs(make_thread("r", "t"), distance)
+    result = cloning.clone_thread("t", selection=selection)
+    assert list(result.message_id_map) == copied
+    assert [message.id for message in result.messages] == list(result.message_id_map.values())
+
+
 def test_clone_thread__returns_the_stored_messages(source: StoredThread) -> None:
     result = cloning.clone_thread(source.id)
     listed = messages.get_messages(result.message_id_map.values())
