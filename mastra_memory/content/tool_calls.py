@@ -86,8 +86,7 @@ Need = Literal["call", "result", "arguments"]
 class Unpaired(NamedTuple):
     """A tool call without its result, a result without its call, or one without arguments."""
 
-    index: int
-    """The index of the message."""
+    message_index: int
     call_id: str
     need: Need
     """What is missing. A result in the part of its call may repeat a call without its arguments."""

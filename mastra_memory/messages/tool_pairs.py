@@ -46,12 +46,12 @@ class ToolMessage(NamedTuple):
     @staticmethod
     def from_row(row: sql.SqlRow) -> "ToolMessage":
         """Return the message of a row of `queries.TOOL_COLUMNS`."""
-        *columns, role, parts_json = row
+        message_id, thread_id, created, sequence, content_bytes, role, parts_json = row
         parts = tuple(
             tool_calls.build_tool_part(role, call_id, state, has_arguments)
             for call_id, state, has_arguments in json_text.loads(parts_json or "[]")
         )
-        return ToolMessage(*columns, parts)
+        return ToolMessage(message_id, thread_id, created, sequence, content_bytes, parts)
 
 
 class _Search(NamedTuple):

@@ -196,7 +196,7 @@ def test_context__leaves_out_results_without_call(thread: StoredThread) -> None:
             a_message(thread, "r2", role="tool", content=mixed, at=2),
         ]
     )
-    new = [{"role": "tool", "content": result("c3")}, "Hello"]
+    new: list[Any] = [{"role": "tool", "content": result("c3")}, "Hello"]
     messages = Memory().context("t", new_messages=new).messages
     assert [message.content["parts"] for message in messages] == [
         [text],
