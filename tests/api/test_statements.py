@@ -52,7 +52,7 @@ CALLS: dict[str, tuple[int, Call]] = {
     ),
     "clone": (8, lambda who, n: who.api.post("threads/t/clone", {})),
     "clone of some": (
-        8,
+        9,  # one more to find tool calls and results that the selection separates
         lambda who, n: who.api.post("threads/t/clone", {"options": {"messageLimit": n}}),
     ),
     "clone with observations": (12, lambda who, n: who.api.post("threads/t/clone", {})),
