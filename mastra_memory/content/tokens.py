@@ -115,7 +115,9 @@ def _split_chunks(text: str) -> Iterator[str]:
 def _count_chunk(chunk: str) -> int:
     segments = _SPLIT.split(chunk)
     if len(segments) < _MIN_COUNTED_SEGMENTS:
-        return sum(map(_get_segment_tokens, segments))
+        # A context counts thousands of short segments: spare one call for each of them.
+        has_long = max(map(len, segments)) > _MAX_CACHED_CHARS
+        return sum(map(_get_segment_tokens if has_long else _estimate_cached_segment, segments))
     return sum(times * _get_segment_tokens(segment) for segment, times in Counter(segments).items())
 
 
