@@ -20,8 +20,8 @@ class ThreadIdConverter:
 
 register_converter(ThreadIdConverter, "mastra_thread_id")
 
-THREAD = "threads/<mastra_thread_id:thread_id>"
-"""The path of one thread, for the prefixes of nested routes."""
+THREAD = "<mastra_thread_id:thread_id>"
+"""The id of a thread, for the prefixes of nested routes."""
 
 
 class MemoryRouter(SimpleRouter):
