@@ -25,14 +25,14 @@ def check_title(title: str) -> str:
     return json_text.clean_text(title)
 
 
-def check_parts(content: Mapping[str, Any]) -> None:
+def check_parts(content: Mapping[str, Any], max_parts: int) -> None:
     """Check the number of parts of a message and the length of their tool call ids.
 
     Raises:
         InvalidInput: A part is invalid. The error names it.
     """
     parts = content["parts"]
-    check_count(parts, conf.app_settings().MAX_PARTS, "content.parts")
+    check_count(parts, max_parts, "content.parts")
     for index, part in enumerate(parts):
         call = part.get("toolInvocation")
         call_id = call.get("toolCallId") if isinstance(call, Mapping) else part.get("toolCallId")

@@ -78,6 +78,7 @@ def _apply_change(position: int, message: StoredMessage, change: Mapping[str, An
             "content": _merge_content(message, change),
             "createdAt": change.get("createdAt"),
         },
+        conf.app_settings(),
         strip_memory=False,
     )
     if valid_message is None:

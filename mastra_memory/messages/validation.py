@@ -58,12 +58,13 @@ def validate_messages(messages: Sequence[Any], *, strip_memory: bool = True) -> 
     Raises:
         InvalidInput: A message is invalid. The error names its index and field.
     """
-    limits.check_count(messages, conf.app_settings().MAX_MESSAGES_PER_SAVE, "messages")
+    settings = conf.app_settings()
+    limits.check_count(messages, settings.MAX_MESSAGES_PER_SAVE, "messages")
     _check_owners(messages)
     valid_messages: dict[str, ValidMessage] = {}
     for index, message in enumerate(messages):
         try:
-            valid_message = validate_message(index, message, strip_memory=strip_memory)
+            valid_message = validate_message(index, message, settings, strip_memory=strip_memory)
         except InvalidInput as error:
             issues = [Issue(f"messages.{index}.{i.field}", i.message) for i in error.issues]
             raise InvalidInput(f"messages.{index}: {error}", issues) from None
@@ -99,7 +100,11 @@ def _check_owners(messages: Sequence[Any]) -> None:
 
 
 def validate_message(
-    position: int, message: Mapping[str, Any], *, strip_memory: bool
+    position: int,
+    message: Mapping[str, Any],
+    settings: conf.AppSettings,
+    *,
+    strip_memory: bool,
 ) -> ValidMessage | None:
     """Check one message and return it, or None if it is not stored.
 
@@ -112,7 +117,7 @@ def validate_message(
     if role not in (*ROLES, "system"):
         reason = f"must be one of {', '.join(ROLES)}"
         raise InvalidInput(f"role {reason}", [Issue("role", reason)])
-    content, content_json = _read_content(message, strip_memory=strip_memory)
+    content, content_json = _read_content(message, settings, strip_memory=strip_memory)
     created_at = _read_created_at(message)
     message_id = identifiers.check_id(message["id"], "id") if message.get("id") else None
     thread_id = identifiers.check_id(message["threadId"], "threadId")
@@ -140,13 +145,13 @@ def validate_message(
 
 
 def _read_content(
-    message: Mapping[str, Any], *, strip_memory: bool
+    message: Mapping[str, Any], settings: conf.AppSettings, *, strip_memory: bool
 ) -> tuple[normalization.Content | None, str]:
     """Return the content in format 2 and as JSON text; None if stripping left nothing."""
     content: normalization.Content | None = normalization.normalize_content(message)
-    limits.check_parts(content or {})
+    limits.check_parts(content or {}, settings.MAX_PARTS)
     content_json = json_text.dumps(content)
-    limits.check_size(content_json, conf.app_settings().MAX_MESSAGE_BYTES, "content")
+    limits.check_size(content_json, settings.MAX_MESSAGE_BYTES, "content")
     if content and strip_memory and normalization.may_contain_working_memory(content_json):
         content = normalization.strip_working_memory(content)
         content_json = json_text.dumps(content)
