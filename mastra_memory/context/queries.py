@@ -20,7 +20,7 @@ def select_thread_state(
     """
     # The ORM cannot join tables to given values. This statement runs at the start of every turn,
     # and one query is enough even if the thread does not exist.
-    row = sql.fetch_one(
+    (row,) = sql.fetch_all_prepared(
         f"""SELECT t.resource_id, (t.metadata -> '{recent.CURSOR_KEY}')::text, w.content,
             (t.metadata #> '{{mastra,om}}')::text
         FROM (SELECT %s::text AS id, %s::text AS resource) g
@@ -29,5 +29,4 @@ def select_thread_state(
             ON {_WORKING_MEMORY_JOINS[Scope(working_memory_scope)]}""",
         [json_text.clean_text(thread_id), resource_id and json_text.clean_text(resource_id)],
     )
-    assert row is not None
     return row

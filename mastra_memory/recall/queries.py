@@ -125,12 +125,16 @@ def read_page_of_threads(
     return rows[0][0], [StoredMessage(*row[1:]) for row in rows if row[1] is not None]
 
 
-def list_newest(where: sql.Where, limit: int) -> list[StoredMessage]:
-    """Return the newest messages that match, newest first. `where` uses the alias `m`."""
+def list_newest(where: sql.Where, limit: int, *, is_frequent: bool = False) -> list[StoredMessage]:
+    """Return the newest messages that match, newest first. `where` uses the alias `m`.
+
+    `is_frequent` says that the statement often has the same text; see `sql.fetch_all_prepared`.
+    """
     order = "m.created_at DESC, m.sequence DESC"
     newest = f"""SELECT {_ROW_COLUMNS} FROM mastra_memory_message m WHERE {where}
         ORDER BY {order} LIMIT %s"""
-    rows = sql.fetch_all(
+    read = sql.fetch_all_prepared if is_frequent else sql.fetch_all
+    rows = read(
         f"SELECT {MESSAGE_COLUMNS} FROM {_end_at_bytes(newest, order)} ORDER BY {order}",
         [*where.params, limit, limits.get_max_page_bytes()],
     )

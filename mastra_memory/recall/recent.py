@@ -50,7 +50,11 @@ def list_newest(
         where.add(str(condition), *condition.params)
     if exclude_ids:
         where.add("m.id <> ALL(%s)", list(exclude_ids))
-    return queries.list_newest(where, read_limits.limit_history(None) if count is None else count)
+    return queries.list_newest(
+        where,
+        read_limits.limit_history(None) if count is None else count,
+        is_frequent=len(where.conditions) == 1,  # an agent reads this at the start of each turn
+    )
 
 
 def list_last_messages(
