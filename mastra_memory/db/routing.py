@@ -5,12 +5,13 @@ must then use that connection, so nothing in this package uses `django.db.connec
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar, overload
 
 from django.apps import apps
 from django.db import connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Model
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +23,13 @@ def get_alias() -> str:
     Raw SQL reads from it too: a statement often reads what the transaction has just written, which
     a replica does not have yet.
     """
-    return router.db_for_write(apps.get_model("mastra_memory", "Thread"))
+    return router.db_for_write(_get_thread_model())
+
+
+@cache
+def _get_thread_model() -> type[Model]:
+    # Modules of models import this one. Each statement calls this, so the model is looked up once.
+    return apps.get_model("mastra_memory", "Thread")
 
 
 def get_connection() -> BaseDatabaseWrapper:
