@@ -9,6 +9,7 @@ from mastra_memory.context.blocks import Block, BlockKind, Context
 from mastra_memory.context.budget import ContextParts
 from mastra_memory.context.log_selection import LogQuery
 from mastra_memory.context.thread_history import Recalled, ThreadState
+from mastra_memory.context.token_counts import MessageCounter
 from mastra_memory.db import times
 from mastra_memory.models import ObservationalRecord, Scope
 from mastra_memory.observational import generations
@@ -83,7 +84,7 @@ def _build_message_blocks(
     return [
         _build_text_block("remembered", rendering.render_other_conversations(other_threads)),
         _build_message_block("continuation", _list_continuation_messages(thread, parts.log)),
-        _build_message_block("history", history),
+        _build_message_block("history", history, parts.counter),
         _build_message_block("new", new),
     ]
 
@@ -116,6 +117,7 @@ def _collect_parts(
         history=history,
         recalled=[message for message in best_first if message.id not in excluded],
         log=log,
+        counter=thread_history.read_token_counts(thread, record, history),
     )
     if max_tokens is None:
         return parts
@@ -215,12 +217,13 @@ def _build_text_block(kind: BlockKind, text: str) -> Block | None:
     return Block(kind, text=text, tokens=tokens.get_token_counter().text(text))
 
 
-def _build_message_block(kind: BlockKind, messages: Sequence[StoredMessage]) -> Block | None:
+def _build_message_block(
+    kind: BlockKind, messages: Sequence[StoredMessage], counter: MessageCounter | None = None
+) -> Block | None:
     if not messages:
         return None
-    counter = tokens.get_token_counter()
-    counts = [counter.message(message.role, message.content) for message in messages]
-    return Block(kind, messages=tuple(messages), tokens=sum(counts))
+    counter = counter or MessageCounter()
+    return Block(kind, messages=tuple(messages), tokens=sum(map(counter.count, messages)))
 
 
 def get_search_query(new_messages: Sequence[StoredMessage]) -> str:

@@ -6,11 +6,12 @@ fewer tokens. What one part does not need goes to the others, at last to older m
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mastra_memory.content import message_text, tokens
 from mastra_memory.context import log_selection
 from mastra_memory.context.log_selection import LogQuery
+from mastra_memory.context.token_counts import MessageCounter
 from mastra_memory.recall import recent
 from mastra_memory.types import StoredMessage
 
@@ -37,6 +38,7 @@ class ContextParts:
     recalled: Sequence[StoredMessage] = ()
     """Best match first. They may be in the history, too."""
     log: str = ""
+    counter: MessageCounter = field(default_factory=MessageCounter)
 
 
 def fit_parts(
@@ -54,7 +56,7 @@ def fit_parts(
         render: Returns the text of a log in the prompt.
         query: Takes the included messages, and returns the query by which to choose observations.
     """
-    budget = _Budget(max(max_tokens, 0), parts.thread_id)
+    budget = _Budget(max(max_tokens, 0), parts)
     newest_first = recent.group_tool_pairs(parts.history)
     is_shared = bool(parts.recalled or parts.log)
     newest = budget.take_newest(newest_first, HISTORY_SHARE if is_shared else 1.0)
@@ -72,7 +74,13 @@ def fit_parts(
     taken = {message.id for message in (*recalled, *newest)}
     rest = [group for group in newest_first if taken.isdisjoint(m.id for m in group)]
     history = [*newest, *budget.take_newest(rest)]
-    return ContextParts(thread_id=parts.thread_id, history=history, recalled=recalled, log=log)
+    return ContextParts(
+        thread_id=parts.thread_id,
+        history=history,
+        recalled=recalled,
+        log=log,
+        counter=parts.counter,
+    )
 
 
 def _exclude(
@@ -93,10 +101,11 @@ def _count_log(log: str, budget: "_Budget", render: Callable[[str], str]) -> int
 class _Budget:
     """Tokens that are left, and what has been taken from them."""
 
-    def __init__(self, max_tokens: int, thread_id: str) -> None:
+    def __init__(self, max_tokens: int, parts: ContextParts) -> None:
         self.left = max_tokens
         self.counter = tokens.get_token_counter()
-        self.thread_id = thread_id
+        self.message_counter = parts.counter
+        self.thread_id = parts.thread_id
         self._has_quotes = False
 
     def take_newest(
@@ -109,7 +118,7 @@ class _Budget:
         limit = int(self.left * share)
         taken: list[StoredMessage] = []
         for group in newest_first:
-            cost = sum(self.counter.message(message.role, message.content) for message in group)
+            cost = sum(map(self.message_counter.count, group))
             if cost > limit and not (share < 1 and not taken and cost <= self.left / 2):
                 break
             limit -= cost
@@ -133,7 +142,7 @@ class _Budget:
     def _count_recalled(self, message: StoredMessage) -> int:
         """Return the tokens of a message in the history, or of its text if it is quoted."""
         if message.thread_id == self.thread_id:
-            return self.counter.message(message.role, message.content)
+            return self.message_counter.count(message)
         introduction = 0 if self._has_quotes else TOKENS_PER_INTRODUCTION
         text = message_text.get_text(message.content)
         return self.counter.text(text) + TOKENS_PER_QUOTE + introduction

@@ -8,6 +8,7 @@ from typing import Any
 
 from mastra_memory.content import tool_calls
 from mastra_memory.context import queries
+from mastra_memory.context.token_counts import MessageCounter
 from mastra_memory.db import json_text, sql, times
 from mastra_memory.exceptions import AccessDenied, MastraMemoryError
 from mastra_memory.messages import tool_pairs
@@ -130,6 +131,15 @@ def _read_messages(
         count = int(options.last_messages)
         return recent.list_last_messages(thread.thread_id, count, exclude_ids=exclude_ids)
     return _read_within_tokens(options, thread, exclude_ids)
+
+
+def read_token_counts(
+    thread: ThreadState, record: ObservationalRecord | None, history: Sequence[StoredMessage]
+) -> MessageCounter:
+    """Return a counter with the counts that are stored for the unobserved messages."""
+    if record is None or not history:
+        return MessageCounter()
+    return MessageCounter(history, tracking.read_token_counts(record, thread.thread_id))
 
 
 @dataclass(frozen=True, slots=True)

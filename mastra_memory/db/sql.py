@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from psycopg import Cursor, adapters, postgres
 from psycopg.adapt import Dumper
@@ -77,6 +77,18 @@ adapters.register_dumper(TextArray, _TextArrayDumper)
 
 SqlParams = Sequence[Any]
 SqlRow = tuple[Any, ...]
+
+
+class Extension(NamedTuple):
+    """Table expressions that extend a statement, to do more in the same round trip."""
+
+    expressions: str
+    """Separated by commas."""
+    columns: str
+    """Further columns of the result."""
+    params: SqlParams
+    """The parameters of the expressions."""
+
 
 MAX_PAGE = 2**53 - 1
 """The largest OFFSET: JavaScript's largest safe integer, and within PostgreSQL's `bigint`."""

@@ -9,6 +9,7 @@ from mastra_memory.messages.storage import (
     delete_messages,
     get_messages,
     parse_message_ids,
+    save_and_extend,
     save_messages,
 )
 from mastra_memory.messages.updates import update_messages
@@ -19,6 +20,7 @@ __all__ = [
     "delete_messages",
     "get_messages",
     "parse_message_ids",
+    "save_and_extend",
     "save_messages",
     "update_messages",
     "validate_messages",

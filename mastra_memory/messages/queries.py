@@ -16,8 +16,9 @@ MESSAGE_COLUMNS = sql.MESSAGE_COLUMNS
 # writes again. They are part of this statement because a separate one would cost each save a round
 # trip and could be lost between the two. A message that existed before, or that is much older than
 # the review's last change, was sent again or restored and does not reopen anything.
-STORE_MESSAGES = f"""WITH locked AS MATERIALIZED (
-    SELECT id FROM mastra_memory_thread
+# Other packages can extend the statement with table expressions that read `locked` and `saved`.
+_STORE = f"""WITH locked AS MATERIALIZED (
+    SELECT id, updated_at FROM mastra_memory_thread
     WHERE id = ANY (ARRAY(SELECT unnest(%b::text[]) UNION
         SELECT thread_id FROM mastra_memory_message WHERE id = ANY(%b::text[])))
     ORDER BY id FOR NO KEY UPDATE),
@@ -43,8 +44,8 @@ saved AS (
         type = excluded.type, signal = excluded.signal, content = excluded.content,
         text = excluded.text, search = excluded.search
     WHERE m.resource_id = excluded.resource_id AND m.thread_id IN (SELECT id FROM locked)
-    RETURNING m.id, {sql.format_time("m.created_at")} AS created, m.sequence, m.thread_id, m.role,
-        m.created_at),
+    RETURNING m.id, {sql.format_time("m.created_at")} AS created, m.sequence, m.thread_id,
+        m.resource_id, m.role, m.signal, m.created_at),
 closed AS (
     SELECT r.thread_id, r.status FROM mastra_memory_review r
     WHERE %s AND r.status IN ('resolved', 'waiting') AND EXISTS (SELECT FROM saved s
@@ -59,9 +60,28 @@ reopened AS (
 logged AS (
     INSERT INTO mastra_memory_threadchange (thread_id, kind, before, after)
     SELECT thread_id, 'review', jsonb_build_object('status', status), '{{"status": "new"}}'
-    FROM closed)
+    FROM closed)"""
+
+
+def store_messages(expressions: str = "", columns: str = "") -> str:
+    """Return SQL that stores a batch, and returns id, time and sequence of each message.
+
+    Parameters: the threads, the messages, the threads, whether to write search words, the language,
+    the columns of the messages, whether to reopen reviews, those of the expressions, the number of
+    messages.
+
+    Args:
+        expressions: Further table expressions, separated by commas.
+        columns: Further columns of the result, after the fourth.
+    """
+    return f"""{_STORE}{expressions and f",{expressions}"}
 SELECT s.id, s.created, s.sequence, CASE WHEN c.stored <> %s THEN mastra_memory_refuse() END
+    {columns and f", {columns}"}
 FROM (SELECT count(*) AS stored FROM saved) c LEFT JOIN saved s ON TRUE"""
+
+
+STORE_MESSAGES = store_messages()
+
 
 # SQL and not the ORM, because it inserts the product of messages and models where vectors are
 # missing, without reading a text.

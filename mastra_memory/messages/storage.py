@@ -35,6 +35,20 @@ def save_messages(
     embed_for: Sequence[str] = (),
     reopens_reviews: bool = False,
 ) -> list[StoredMessage]:
+    """Insert or replace the messages, all or none, in one statement. See `save_and_extend`."""
+    stored, _ = save_and_extend(
+        messages, None, embed_for=embed_for, reopens_reviews=reopens_reviews
+    )
+    return stored
+
+
+def save_and_extend(
+    messages: Sequence[ValidMessage],
+    extension: sql.Extension | None,
+    *,
+    embed_for: Sequence[str] = (),
+    reopens_reviews: bool = False,
+) -> tuple[list[StoredMessage], sql.SqlRow]:
     """Insert or replace the messages, all or none, in one statement.
 
     The threads are locked first, so that no other save can insert messages between those of the
@@ -43,11 +57,13 @@ def save_messages(
 
     Args:
         messages: What `validation.validate_messages` returned.
+        extension: What else the statement does, if there are messages.
         embed_for: Models for which vectors are requested, in a second statement.
         reopens_reviews: Whether a new message of a user sets resolved and waiting reviews to new.
 
     Returns:
-        The stored messages, ordered by time and, within a millisecond, as in the batch.
+        The stored messages, ordered by time and, within a millisecond, as in the batch; then the
+        columns of the extension in the first row.
 
     Raises:
         ThreadNotFound: A thread does not exist.
@@ -55,12 +71,12 @@ def save_messages(
         Conflict: An id belongs to a message of another resource.
     """
     if not messages:
-        return []
+        return [], ()
     # A single statement needs no transaction around it, which would cost two more.
     needs_transaction = bool(embed_for) or routing.get_connection().in_atomic_block
     try:
         with routing.atomic() if needs_transaction else nullcontext():
-            rows = execute_store(messages, reopens_reviews=reopens_reviews)
+            rows = execute_store(messages, extension, reopens_reviews=reopens_reviews)
             request_vectors([message.id for message in messages], embed_for)
     except DatabaseError as error:
         if not is_incomplete_batch(error):
@@ -74,9 +90,9 @@ def save_messages(
     by_id = {message.id: message for message in messages}
     stored = [
         _to_stored_message(by_id[message_id], created, sequence)
-        for message_id, created, sequence in rows
+        for message_id, created, sequence, *_ in rows
     ]
-    return sorted(stored, key=lambda message: message.sort_key)
+    return sorted(stored, key=lambda message: message.sort_key), rows[0][4:]
 
 
 def _to_stored_message(message: ValidMessage, created: str, sequence: int) -> StoredMessage:
@@ -94,9 +110,14 @@ def _to_stored_message(message: ValidMessage, created: str, sequence: int) -> St
 
 
 def execute_store(
-    messages: Sequence[ValidMessage], *, reopens_reviews: bool = False
+    messages: Sequence[ValidMessage],
+    extension: sql.Extension | None = None,
+    *,
+    reopens_reviews: bool = False,
 ) -> list[sql.SqlRow]:
-    """Run the statement that stores a batch; return id, time and sequence of each message.
+    """Run the statement that stores a batch; return a row for each message.
+
+    Its columns are the id, the time, the sequence, NULL, and those of the extension.
 
     It raises a `DatabaseError` with the SQLSTATE `INCOMPLETE_BATCH` if a message is not stored.
     """
@@ -107,11 +128,13 @@ def execute_store(
     writes_words = len(messages) <= tsvector.MAX_MESSAGES_ON_SAVE
     reopens_reviews = reopens_reviews and any(message.role == "user" for message in messages)
     words = [writes_words, language]
-    rows = sql.fetch_all_prepared(
-        queries.STORE_MESSAGES,
-        [*locks, *words, *to_columns(messages), reopens_reviews, len(messages)],
+    statement, params = queries.STORE_MESSAGES, extension.params if extension else ()
+    if extension:
+        statement = queries.store_messages(extension.expressions, extension.columns)
+    return sql.fetch_all_prepared(
+        statement,
+        [*locks, *words, *to_columns(messages), reopens_reviews, *params, len(messages)],
     )
-    return [row[:3] for row in rows]
 
 
 def is_incomplete_batch(error: DatabaseError) -> bool:

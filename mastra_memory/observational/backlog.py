@@ -1,89 +1,19 @@
 """Find the messages that wait for observation, and request work on them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from mastra_memory.db import json_text, routing, sql
-from mastra_memory.models import ObservationalRecord, Scope
-from mastra_memory.observational import (
-    backlog_queries,
-    claims,
-    generations,
-    queries,
-    status,
-    tracking,
-)
+from mastra_memory.db import sql
+from mastra_memory.observational import backlog_queries, claims, generations
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.options import ObservationalMemoryOptions
-from mastra_memory.types import StoredMessage
 
 INSTRUCTION_TOKENS = 1_500
 """About how long the Observer's instructions are."""
 OUTPUT_RATIO = 0.15
 """About how many tokens the Observer writes for each token that it reads."""
 PAGE_SIZE = 500
-
-
-def track_saved(
-    messages: Sequence[StoredMessage],
-    options: ObservationalMemoryOptions,
-    *,
-    agent_id: str | None,
-) -> list[str]:
-    """Track saved messages, and request work where a threshold is reached.
-
-    Call it in the transaction that saves the messages. It reads only counts, whatever the length
-    of the threads is. A record is created when there is work for the first time, not earlier.
-
-    Returns:
-        The records that have work due now.
-    """
-    tracking.track_saved(messages, scope=options.scope)
-    due: list[str] = []
-    for key in _list_keys(messages, options.scope):
-        record = _find_state(key)
-        if not _needs_work(key, record, options):
-            continue
-        if record is None:
-            record = generations.get_or_create_live(key, agent_id=agent_id)
-        due.append(claims.request_work(key, agent_id) or record.pk)
-    return due
-
-
-def _list_keys(messages: Sequence[StoredMessage], scope: str) -> list[RecordKey]:
-    """Return the keys of the messages, in the order in which their records are locked."""
-    keys = {
-        (message.thread_id if scope == Scope.THREAD else None, message.resource_id)
-        for message in messages
-    }
-    return [
-        RecordKey.about_resource(resource_id)
-        if thread_id is None
-        else RecordKey.about_thread(thread_id, resource_id)
-        for thread_id, resource_id in sorted(keys, key=lambda key: (key[0] or "", key[1]))
-    ]
-
-
-def _find_state(key: RecordKey) -> ObservationalRecord | None:
-    """Return the live record with the columns that decide whether work is due."""
-    rows = sql.fetch_all_prepared(queries.find_state(key), [key.subject_id])
-    if not rows:
-        return None
-    values = dict(zip(queries.STATE_COLUMNS, rows[0], strict=True))
-    values["config"] = json_text.loads(values["config"])
-    return ObservationalRecord.from_db(routing.get_alias(), values.keys(), values.values())
-
-
-def _needs_work(
-    key: RecordKey, record: ObservationalRecord | None, options: ObservationalMemoryOptions
-) -> bool:
-    """Return whether a threshold is reached, or messages must be counted before that is known."""
-    pending = tracking.count_pending(key)
-    if pending.uncounted or status.build_status(record, options, pending).needs_work:
-        return True
-    # Messages that were saved without observational memory are counted by the first cycle.
-    return record is None and tracking.has_untracked(key)
 
 
 def request(key: RecordKey, *, agent_id: str | None) -> str:

@@ -9,6 +9,13 @@ from mastra_memory.db import sql
 _LIVE = "r.superseded_by_id IS NULL"
 _RECORDS = "mastra_memory_observationalrecord"
 
+NEXT_DUE_TIME = """CASE WHEN r.attempts > 0 AND r.due_at > clock_timestamp() THEN r.due_at
+    ELSE greatest(clock_timestamp()::timestamptz(3), r.due_at + interval '1 ms') END"""
+"""When requested work is due: now, or at the next attempt if the last one failed.
+
+Each request changes `due_at`, so that a cycle that ends notices requests since its beginning.
+"""
+
 
 def claim(lease: str, condition: str) -> str:
     """Return SQL that takes a lease of the live record if it is free or has expired.
@@ -37,13 +44,8 @@ def release(lease: str, condition: str) -> str:
 
 
 def request_work(condition: str) -> str:
-    """Return SQL that makes work due. Parameters: the agent, those of the condition.
-
-    Each request changes `due_at`, so that a cycle that ends notices requests since its beginning.
-    """
-    return f"""UPDATE {_RECORDS} r SET agent_id = %s,
-        due_at = CASE WHEN attempts > 0 AND due_at > clock_timestamp() THEN due_at
-            ELSE greatest(clock_timestamp()::timestamptz(3), due_at + interval '1 ms') END
+    """Return SQL that makes work due. Parameters: the agent, those of the condition."""
+    return f"""UPDATE {_RECORDS} r SET agent_id = %s, due_at = {NEXT_DUE_TIME}
     WHERE {condition} AND {_LIVE} RETURNING r.id"""
 
 

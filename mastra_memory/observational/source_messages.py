@@ -1,6 +1,5 @@
 """What is stored about the messages that the Observer has read."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,13 +25,10 @@ class SourceMessages:
     @staticmethod
     def read(messages: Sequence[StoredMessage]) -> "SourceMessages":
         """Count and hash messages of one thread."""
-        contents = (message.content_json.encode() for message in messages)
         return SourceMessages(
             thread_id=messages[0].thread_id,
             ids=[message.id for message in messages],
-            hashes=[
-                hashlib.md5(content, usedforsecurity=False).hexdigest() for content in contents
-            ],
+            hashes=tracking.hash_contents(messages),
             token_counts=tracking.count_tokens(messages),
             range=format_range(messages),
         )

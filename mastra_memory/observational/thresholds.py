@@ -52,8 +52,12 @@ def reflection_threshold(settings: ObservationSettings, observation_tokens: int)
 def get_buffer_interval(*, pending: int, settings: ObservationSettings) -> float:
     """Return the size of the next chunk in tokens. It is halved shortly before the threshold."""
     size = settings.buffer_tokens or 0
-    near_threshold = pending >= settings.message_tokens - NEAR_THRESHOLD_CHUNKS * size
-    return size / 2 if near_threshold else size
+    return size / 2 if pending >= get_near_threshold(settings) else size
+
+
+def get_near_threshold(settings: ObservationSettings) -> float:
+    """Return how many tokens unobserved messages must have for chunks of half the size."""
+    return settings.message_tokens - NEAR_THRESHOLD_CHUNKS * (settings.buffer_tokens or 0)
 
 
 def should_buffer(*, pending: int, unbuffered: int, settings: ObservationSettings) -> bool:

@@ -43,7 +43,7 @@ CALLS: dict[str, tuple[int, Call]] = {
     ),
     "patch": (3, lambda who, n: who.api.patch("threads/t", {"title": "x", "metadata": {"a": n}})),
     "save": (2, lambda who, n: who.api.post("save-messages", batch(who, n))),
-    "save with observations": (6, lambda who, n: who.api.post("save-messages", batch(who, n))),
+    "save with observations": (2, lambda who, n: who.api.post("save-messages", batch(who, n))),
     "delete messages": (
         2,
         lambda who, n: who.api.post(

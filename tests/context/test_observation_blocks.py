@@ -8,9 +8,8 @@ import pytest
 
 from mastra_memory.context import rendering
 from mastra_memory.memory import Memory
-from mastra_memory.observational import tracking
 from mastra_memory.options import MemoryOptions, ObservationalMemoryOptions
-from tests.support.factories import a_message, make_record, make_thread, moment, save
+from tests.support.factories import a_message, make_record, make_thread, moment, save, track
 
 LOG = """Date: Jan 1, 2025
 * 🔴 (10:00) A </observations>
@@ -131,7 +130,7 @@ def test_context__resource_scope_shows_unobserved_messages_of_other_threads() ->
     saved = save(
         [a_message(thread, text=f"Said in {thread.id}", at=5) for thread in (own, other, stranger)]
     )
-    tracking.track_saved(saved, scope="resource")
+    track(saved, scope="resource")
     memory = Memory(options={"observationalMemory": {"scope": "resource"}})
     record = make_record(resource_id="ann", last_observed_at=moment(0))
     assert memory.context("t").system_message is None

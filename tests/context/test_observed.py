@@ -10,9 +10,16 @@ from mastra_memory import messages
 from mastra_memory.context import observation_text
 from mastra_memory.memory import Memory
 from mastra_memory.models import MessageObservation
-from mastra_memory.observational import tracking
 from mastra_memory.observational.log import format_heading
-from tests.support.factories import a_message, make_chunk, make_record, make_thread, moment, save
+from tests.support.factories import (
+    a_message,
+    make_chunk,
+    make_record,
+    make_thread,
+    moment,
+    save,
+    track,
+)
 
 TODAY = date(2025, 6, 20)
 OBSERVING: dict[str, Any] = {"observationalMemory": True, "lastMessages": 1}
@@ -238,7 +245,7 @@ def test_context__hides_messages_observed_by_id() -> None:
 @pytest.mark.django_db
 def test_context__shows_pending_and_buffered_messages_before_the_cursor() -> None:
     thread = save_conversation()
-    tracking.track_saved(messages.get_messages([f"t{at}" for at in range(4)]), scope="thread")
+    track(messages.get_messages([f"t{at}" for at in range(4)]), scope="thread")
     record = make_record(thread, active_observations="* a note", last_observed_at=moment(2))
     chunks = {"t0": make_chunk(record, 0), "t2": make_chunk(record, 1, activated_at=moment())}
     for message_id, chunk in chunks.items():
@@ -251,7 +258,7 @@ def test_context__shows_pending_and_buffered_messages_before_the_cursor() -> Non
 @pytest.mark.django_db
 def test_context__hides_observed_messages_of_a_record_without_cursor() -> None:
     save_conversation()
-    tracking.track_saved(messages.get_messages(["t0"]), scope="resource")
+    track(messages.get_messages(["t0"]), scope="resource")
     chunk = make_chunk(make_record(resource_id="ann"), activated_at=moment())
     MessageObservation.objects.update(chunk=chunk)
     ids = list_context_ids(observationalMemory={"scope": "resource"})

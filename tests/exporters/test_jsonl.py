@@ -33,6 +33,7 @@ from tests.support.factories import (
     moment,
     save,
     some_messages,
+    track,
 )
 from tests.support.importing import count_outcomes, import_path
 
@@ -240,8 +241,8 @@ def list_states() -> list[tuple[str, str, str | None]]:
 def test_export__imported_again_restores_what_is_observed(tmp_path: Path) -> None:
     thread = make_thread("alice", "t1")
     stored = save(some_messages(thread, 6))
-    tracking.track_saved(stored[:5], scope="thread")
-    tracking.track_saved(stored[:2], scope="resource")
+    track(stored[:5], scope="thread")
+    track(stored[:2], scope="resource")
     old = make_record(thread, pinned=["likes tea"])
     record = make_record(
         thread,
@@ -282,7 +283,7 @@ def test_export__imported_again_restores_what_is_observed(tmp_path: Path) -> Non
 
 def test_import__of_a_later_generation_ends_work_on_the_stored_one(tmp_path: Path) -> None:
     thread = make_thread("alice", "t1")
-    tracking.track_saved(save(some_messages(thread, 2)), scope="thread")
+    track(save(some_messages(thread, 2)), scope="thread")
     stored = make_record(thread, **held_lease("observing"))
     MessageObservation.objects.filter(message_id="m0").update(chunk=make_chunk(stored))
     path = tmp_path / "all.jsonl"

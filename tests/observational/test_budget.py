@@ -7,7 +7,6 @@ import pytest
 from mastra_memory.db import sql
 from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord
-from mastra_memory.observational import queries
 from tests.conftest import Statements
 from tests.observational.engine import check_invariants, do_due_work, live, observer, say, words
 from tests.support.factories import a_message, make_thread
@@ -43,11 +42,6 @@ def test_long_conversation__stays_within_its_budget_at_every_turn(
     check_invariants()
 
 
-def test_state_columns__have_the_order_of_the_model() -> None:
-    fields = [field.attname for field in ObservationalRecord._meta.concrete_fields]
-    assert [name for name in fields if name in queries.STATE_COLUMNS] == [*queries.STATE_COLUMNS]
-
-
 def test_statements__of_a_save_do_not_grow_with_the_thread(
     memory_settings: Callable[..., None], statements: Statements
 ) -> None:
@@ -59,7 +53,7 @@ def test_statements__of_a_save_do_not_grow_with_the_thread(
         with statements() as sent:
             say(memory, thread, 10)
         counts.append(len(sent))
-    assert counts == [counts[0]] * 3 and counts[0] <= 6
+    assert counts == [1, 1, 1]
     memory_settings(OPTIONS={})
     with statements() as sent:
         say(Memory(), thread, 10)

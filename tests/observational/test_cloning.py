@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mastra_memory.memory import Memory
 from mastra_memory.models import MessageObservation, ObservationalRecord, ObservationChunk
 from mastra_memory.observational import generations, tracking
 from mastra_memory.observational.cloning import map_range
@@ -11,7 +12,15 @@ from mastra_memory.observational.groups import format_range, wrap_in_group
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.threads import cloning
 from mastra_memory.types import StoredMessage, StoredThread
-from tests.support.factories import a_message, make_chunk, make_record, make_thread, moment, save
+from tests.support.factories import (
+    a_message,
+    make_chunk,
+    make_record,
+    make_thread,
+    moment,
+    save,
+    track,
+)
 
 ODD_IDS = ["m:0", 'm"1', "m,2", "m%3A3", "m>4"]
 
@@ -41,7 +50,7 @@ def thread(db: None) -> StoredThread:
     made = make_thread("r", "t")
     stored = store(made)
     for scope in ("thread", "resource"):
-        tracking.track_saved(stored[:4], scope=scope)
+        track(stored[:4], scope=scope)
     return made
 
 
@@ -137,6 +146,6 @@ def test_clone__an_observed_message_that_is_saved_again_stays_observed(
     result = cloning.clone_thread("t")
     ids = list(result.message_id_map.values())
     clone = result.thread
-    again = save([a_message(clone, message_id) for message_id in ids])
-    tracking.track_saved(again, scope="thread")
+    again = [a_message(clone, message_id) for message_id in ids]
+    Memory(options={"observationalMemory": True}).save_messages(again)
     assert list_states(clone.id, "thread") == []

@@ -33,7 +33,7 @@ from mastra_memory.observational.claims import Claim
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.observational.thread_metadata import Hints
 from mastra_memory.types import StoredThread
-from tests.support.factories import a_message, make_thread, moment, save, some_messages
+from tests.support.factories import a_message, make_thread, moment, save, some_messages, track
 
 pytestmark = pytest.mark.django_db
 KEY = RecordKey.about_thread("t", "r")
@@ -50,7 +50,7 @@ def thread(db: None) -> StoredThread:
 
 def save_tracked(thread: StoredThread, batch: list[Any]) -> None:
     """Save messages and track them."""
-    tracking.track_saved(save(batch), scope="thread")
+    track(save(batch), scope="thread")
 
 
 def live(key: RecordKey = KEY) -> ObservationalRecord:
@@ -362,7 +362,7 @@ def test_resource_scope__each_thread_has_its_cursor(db: None) -> None:
     key = RecordKey.about_resource("r")
     for name in ("a", "b"):
         made = make_thread("r", name)
-        tracking.track_saved(save(some_messages(made, 3, prefix=name)), scope="resource")
+        track(save(some_messages(made, 3, prefix=name)), scope="resource")
     generations.get_or_create_live(key)
     held = claim(key=key)
     batch = tracking.list_unobserved(key, thread_id="a")
@@ -453,7 +453,7 @@ def test_saves__eight_at_once_on_one_resource_neither_deadlock_nor_lose_a_row() 
             thread = made[(number + turn) % 4]
             message = a_message(thread, f"{number}-{turn}")
             with routing.atomic():
-                tracking.track_saved(save([message]), scope="resource")
+                track(save([message]), scope="resource")
                 claims.request_work(key, None)
             held = claims.claim_observing(live(key), "observing")
             if held is not None:

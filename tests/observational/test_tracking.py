@@ -9,10 +9,9 @@ from mastra_memory.content import tokens
 from mastra_memory.db import sql
 from mastra_memory.messages import updates
 from mastra_memory.models import MessageObservation
-from mastra_memory.observational import generations, queries, tracking
+from mastra_memory.observational import generations, tracking, tracking_queries
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.types import StoredThread
-from tests.conftest import Statements
 from tests.support.factories import (
     a_message,
     fill,
@@ -22,6 +21,7 @@ from tests.support.factories import (
     moment,
     save,
     some_messages,
+    track,
 )
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def thread(db: None) -> StoredThread:
 def save_tracked(thread: StoredThread, count: int, scope: Any = "thread", **fields: Any) -> int:
     """Save `m0`, `m1`, …, track them, and return their tokens without the overhead of a list."""
     stored = save(some_messages(thread, count, **fields))
-    tracking.track_saved(stored, scope=scope)
+    track(stored, scope=scope)
     return sum(tracking.count_tokens(stored))
 
 
@@ -75,38 +75,6 @@ def test_count_pending__counts_what_is_left_of_each_chunk(thread: StoredThread) 
     assert pending.unbuffered_tokens == pending.tokens - sum(pending.chunk_tokens) > 0
     messages.delete_messages(["m0"])
     assert tracking.count_pending(KEY).chunk_tokens == (0, counts["m2"] + 24)
-
-
-def test_track_saved__keeps_the_state_of_a_message_that_is_saved_again(
-    thread: StoredThread,
-) -> None:
-    save_tracked(thread, 1)
-    chunk = make_chunk(make_record(thread, last_observed_at=moment(9)), activated_at=moment())
-    MessageObservation.objects.update(chunk=chunk)
-    tracking.track_saved(
-        save([a_message(thread, "m0", content="a much longer text")]), scope="thread"
-    )
-    row = MessageObservation.objects.get()
-    assert row.chunk_id == chunk.id
-    assert row.token_count == sum(tracking.count_tokens(messages.get_messages(["m0"])))
-
-
-def test_track_saved__an_imported_message_that_is_saved_again_stays_observed(
-    thread: StoredThread,
-) -> None:
-    old = save(some_messages(thread, 2))
-    make_record(thread, last_observed_at=moment(1), imported_sequence=old[-1].sequence)
-    tracking.track_saved(save(some_messages(thread, 2)), scope="thread")
-    assert list_ids() == []
-    late = save([a_message(thread, "late", at=0)])
-    tracking.track_saved(late, scope="thread")
-    assert list_ids() == ["late"]
-
-
-def test_track_saved__skips_state_signals(thread: StoredThread) -> None:
-    (stored,) = save([a_message(thread, "m0")])
-    tracking.track_saved([stored._replace(signal="state")], scope="thread")
-    assert not MessageObservation.objects.exists()
 
 
 def test_track_missing__takes_messages_after_the_cursor(thread: StoredThread) -> None:
@@ -190,7 +158,7 @@ def test_transfer__observed_in_the_thread_but_pending_for_the_new_resource(
     thread: StoredThread,
 ) -> None:
     save_tracked(thread, 2)
-    tracking.track_saved(messages.get_messages(["m0", "m1"]), scope="resource")
+    track(messages.get_messages(["m0", "m1"]), scope="resource")
     own = make_chunk(make_record(thread, last_observed_at=moment(9)), activated_at=moment())
     shared = make_chunk(make_record(resource_id="r"), activated_at=moment())
     for scope, chunk in (("thread", own), ("resource", shared)):
@@ -248,18 +216,8 @@ def long_thread(thread: StoredThread) -> StoredThread:
     return thread
 
 
-def test_bookkeeping__takes_two_statements_however_long_the_thread_is(
-    long_thread: StoredThread, statements: Statements
-) -> None:
-    stored = save([a_message(long_thread, "new", at=40_000)])
-    with statements() as sent:
-        tracking.track_saved(stored, scope="thread")
-        assert tracking.count_pending(KEY).messages == 301
-    assert len(sent) == 2
-
-
 def test_count_pending__reads_only_rows_of_pending_messages(long_thread: StoredThread) -> None:
-    plan = sql.fetch_all("EXPLAIN " + queries.count_pending(KEY), ["t", "t"])
+    plan = sql.fetch_all("EXPLAIN " + tracking_queries.count_pending(KEY), ["t", "t"])
     text = "\n".join(line for (line,) in plan)
     assert "mastra_tracking_" in text
     assert "Seq Scan on mastra_memory_messageobservation" not in text

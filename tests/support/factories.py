@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from mastra_memory import messages, threads
 from mastra_memory.db import sql, times
-from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
+from mastra_memory.models import MessageObservation, ObservationalRecord, ObservationChunk, Scope
+from mastra_memory.observational import tracking
 from mastra_memory.types import StoredMessage, StoredThread
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -94,6 +95,21 @@ def some_messages(
 def save(batch: Sequence[Mapping[str, Any]]) -> list[StoredMessage]:
     """Store messages."""
     return messages.save_messages(messages.validate_messages(batch))
+
+
+def track(stored: Sequence[StoredMessage], scope: str = "thread") -> None:
+    """Mark stored messages as pending, as if observational memory had been on."""
+    counts = tracking.count_tokens(stored)
+    MessageObservation.objects.bulk_create(
+        MessageObservation(
+            message_id=message.id,
+            scope=scope,
+            thread_id=message.thread_id,
+            resource_id=message.resource_id,
+            token_count=count,
+        )
+        for message, count in zip(stored, counts, strict=True)
+    )
 
 
 def fill(
