@@ -4,7 +4,7 @@ Each correction opens a generation with the person as its origin. Observations t
 appends meanwhile are kept.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -16,6 +16,7 @@ from mastra_memory.observational import events, generations, log, log_edits, tra
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.observational.log import LogItem
 from mastra_memory.observational.log_edits import Address
+from mastra_memory.observational.tracing import ObservationSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +40,7 @@ def list_entries(key: RecordKey) -> list[ObservationEntry]:
         return []
     items = log.get_items(record.active_observations)
     sources = tracing.find_sources(record, items)
-    pinned = set(record.pinned)
-    return [
-        ObservationEntry(
-            id=str(Address(record.generation_count, item.line)),
-            item=item,
-            is_pinned=item.text in pinned,
-            message_ids=sources[item.line].message_ids,
-            is_exact=sources[item.line].is_exact,
-        )
-        for item in items
-    ]
+    return [_build_entry(record, item, sources) for item in items]
 
 
 def get_entry(key: RecordKey, observation: str) -> ObservationEntry:
@@ -59,11 +50,27 @@ def get_entry(key: RecordKey, observation: str) -> ObservationEntry:
         InvalidInput: `observation` is not the id of an observation.
         StaleData: There is no such observation anymore.
     """
-    address = str(Address.parse(observation))
-    for entry in list_entries(key):
-        if entry.id == address:
-            return entry
+    address = Address.parse(observation)
+    record = generations.find_live(key)
+    if record is not None and record.generation_count == address.generation:
+        items = log.get_items(record.active_observations)
+        for item in items:
+            if item.line == address.line:
+                return _build_entry(record, item, tracing.find_sources(record, [item]))
     raise StaleData(log_edits.STALE_MESSAGE)
+
+
+def _build_entry(
+    record: ObservationalRecord, item: LogItem, sources: Mapping[int, ObservationSource]
+) -> ObservationEntry:
+    source = sources[item.line]
+    return ObservationEntry(
+        id=str(Address(record.generation_count, item.line)),
+        item=item,
+        is_pinned=item.text in record.pinned,
+        message_ids=source.message_ids,
+        is_exact=source.is_exact,
+    )
 
 
 def edit(key: RecordKey, observation: str, text: str, *, user_name: str) -> ObservationalRecord:
@@ -128,16 +135,28 @@ def restore(key: RecordKey, generation: int, *, user_name: str) -> Observational
     Raises:
         InvalidInput: There is no such generation, or it is the current one.
     """
-    record = generations.find_live(key)
     earlier = _list_generations(key).filter(generation_count=generation).first()
-    if record is None or earlier is None or earlier.pk == record.pk:
-        reason = "must be the number of an earlier generation"
-        raise InvalidInput(f"generation {reason}", [Issue("generation", reason)])
+    # The log must not change while the later observations are read: one that is appended meanwhile
+    # would be missing, or it would be there twice.
+    with routing.atomic():
+        try:
+            record = generations.lock_live(key)
+        except ClaimLost:
+            record = None
+        if record is None or earlier is None or earlier.pk == record.pk:
+            reason = "must be the number of an earlier generation"
+            raise InvalidInput(f"generation {reason}", [Issue("generation", reason)])
+        return _restore(key, record, earlier, user_name)
+
+
+def _restore(
+    key: RecordKey, record: ObservationalRecord, earlier: ObservationalRecord, user_name: str
+) -> ObservationalRecord:
+    """Return the generation that replaces a locked record by an earlier one."""
+    generation = earlier.generation_count
     text: str = earlier.active_observations
-    newer = {later.pk for later in _list_generations(key) if later.generation_count > generation}
-    for chunk in tracing.list_activated_chunks(key):
-        if chunk.record_id in newer:
-            text = log.append_observations(text, chunk.observations, chunk.last_observed_at)
+    for chunk in tracing.list_activated_chunks(key, after_generation=generation):
+        text = log.append_observations(text, chunk.observations, chunk.last_observed_at)
     return _open(
         record,
         text,

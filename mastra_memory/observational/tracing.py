@@ -1,7 +1,8 @@
 """Trace an observation to the messages that it was made of, and a message to its observations."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mastra_memory.models import MessageObservation, ObservationalRecord, ObservationChunk
@@ -13,6 +14,9 @@ MIN_SHARED_WORDS = 2
 """A chunk is taken for the source of a changed observation if it shares this many words."""
 MAX_COMPARED_CHARACTERS = 20_000
 """Only the words at the beginning of a longer chunk are compared."""
+MAX_CHUNKS = 500
+"""How many chunks are compared with the observations, the newest ones. A chunk covers thousands of
+tokens, so these are the messages of years."""
 _WORD = re.compile(r"\w{3,}")
 
 
@@ -45,7 +49,7 @@ def find_sources(
     An observation that stands in the log as the Observer wrote it has an exact source. Otherwise
     its group names a range of messages, or the most similar chunk is taken.
     """
-    chunks = list_activated_chunks(RecordKey.of_record(record))
+    chunks = list_activated_chunks(RecordKey.of_record(record), limit=MAX_CHUNKS)
     by_line: dict[str, ObservationChunk] = {}
     for chunk in chunks:
         for line in chunk.observations.split("\n"):
@@ -66,12 +70,19 @@ def _find_sources_by_words(
     """Return the sources of observations that do not stand in the log as they were written."""
     if not items:
         return {}
-    words = [(chunk, _get_words(chunk.observations[:MAX_COMPARED_CHARACTERS])) for chunk in chunks]
+    by_word: dict[str, list[int]] = {}
+    for index, chunk in enumerate(chunks):
+        for word in _get_words(chunk.observations[:MAX_COMPARED_CHARACTERS]):
+            by_word.setdefault(word, []).append(index)
     in_group = _list_ids_of_groups(record.active_observations)
     sources: dict[int, ObservationSource] = {}
     for item in items:
-        similar = _find_similar(item, words)
-        ids = tuple(similar.message_ids) if similar else in_group.get(item.group_id or "", ())
+        similar = _find_similar(item, by_word)
+        ids = (
+            tuple(chunks[similar].message_ids)
+            if similar is not None
+            else in_group.get(item.group_id or "", ())
+        )
         sources[item.line] = ObservationSource(ids, False)
     return sources
 
@@ -80,16 +91,11 @@ def _get_words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-def _find_similar(
-    item: LogItem, chunks: Iterable[tuple[ObservationChunk, set[str]]]
-) -> ObservationChunk | None:
-    """Return the chunk that shares most words with the observation."""
-    own = _get_words(item.text)
-    found, most = None, MIN_SHARED_WORDS - 1
-    for chunk, words in chunks:
-        if len(own & words) > most:
-            found, most = chunk, len(own & words)
-    return found
+def _find_similar(item: LogItem, by_word: Mapping[str, Sequence[int]]) -> int | None:
+    """Return the first of the chunks that share most words with the observation."""
+    shared = Counter(index for word in _get_words(item.text) for index in by_word.get(word, ()))
+    best = min(shared, key=lambda index: (-shared[index], index), default=None)
+    return None if best is None or shared[best] < MIN_SHARED_WORDS else best
 
 
 def _list_ids_of_groups(text: str) -> dict[str, tuple[str, ...]]:
@@ -100,16 +106,24 @@ def _list_ids_of_groups(text: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-def list_activated_chunks(key: RecordKey) -> list[ObservationChunk]:
-    """Return all results of the Observer that became part of the log, oldest first."""
+def list_activated_chunks(
+    key: RecordKey, *, after_generation: int | None = None, limit: int | None = None
+) -> list[ObservationChunk]:
+    """Return results of the Observer that became part of the log, oldest first.
+
+    Args:
+        key: The thread or resource.
+        after_generation: Only those that were added to later generations.
+        limit: Only this many, the newest ones.
+    """
     records = generations.list_records(
         key.scope, thread_id=key.thread_id, resource_id=key.resource_id
-    ).values("pk")
-    return list(
-        ObservationChunk.objects.activated()
-        .filter(record__in=records)
-        .order_by("activated_at", "position")
     )
+    if after_generation is not None:
+        records = records.filter(generation_count__gt=after_generation)
+    chunks = ObservationChunk.objects.activated().filter(record__in=records.values("pk"))
+    newest_first = chunks.order_by("-activated_at", "-position")[:limit]
+    return list(newest_first)[::-1]
 
 
 def trace_message(key: RecordKey, message_id: str) -> MessageTrace:

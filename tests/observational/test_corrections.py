@@ -7,11 +7,12 @@ import pytest
 from mastra_memory.exceptions import InvalidInput, StaleData
 from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord, ObservationChunk, ObservationEvent
-from mastra_memory.observational import commits
+from mastra_memory.observational import commits, corrections, tracing
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.types import StoredThread
+from tests.conftest import Statements
 from tests.observational.engine import check_invariants, do_due_work, live, observer, say
-from tests.support.factories import make_thread
+from tests.support.factories import make_chunk, make_thread, moment
 
 pytestmark = pytest.mark.django_db
 FIRST = """<observations>
@@ -175,3 +176,28 @@ def test_history__shows_generations_page_by_page(memory: Memory, thread: StoredT
     last = memory.list_observational_generations(thread_id=thread.id, page=1, per_page=2)
     assert [record.generation_count for record in last.generations] == [0] and not last.has_more
     assert ObservationalRecord.objects.live().count() == 1
+
+
+def test_sources__cost_the_same_for_any_number_of_chunks(
+    memory: Memory, thread: StoredThread, statements: Statements
+) -> None:
+    key = RecordKey.about_thread(thread.id, thread.resource_id)
+    record = live(thread)
+    texts = [f"* 🔴 (10:00) Number {n} lives in city{n}" for n in range(tracing.MAX_CHUNKS + 20)]
+    for number, text in enumerate(texts, 1):
+        make_chunk(
+            record,
+            number,
+            observations=text,
+            message_ids=[f"x{number}"],
+            activated_at=moment(number),
+        )
+    log = "\n".join([*texts[-2:], "* 🔴 (10:00) city7 and city500 are where Number lives"])
+    ObservationalRecord.objects.update(active_observations=log)
+    with statements() as sent:
+        entries = corrections.list_entries(key)
+    assert len(sent) <= 4
+    assert len(tracing.list_activated_chunks(key, limit=tracing.MAX_CHUNKS)) == tracing.MAX_CHUNKS
+    assert [entry.message_ids for entry in entries] == [("x519",), ("x520",), ("x501",)]
+    assert [entry.is_exact for entry in entries] == [True, True, False]
+    assert corrections.get_entry(key, entries[2].id) == entries[2]
