@@ -4,7 +4,8 @@ from mastra_memory import tasks
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.memory.base import make_async
 from mastra_memory.memory.observational import ObservationalMemoryMethods
-from mastra_memory.observational import generations
+from mastra_memory.observational import claims, generations
+from mastra_memory.observational.claims import Operation
 
 
 class ObservationRequestMethods(ObservationalMemoryMethods):
@@ -27,20 +28,27 @@ class ObservationRequestMethods(ObservationalMemoryMethods):
             ThreadNotFound: The thread does not exist.
             AccessDenied: The thread belongs to another resource.
         """
-        tasks.enqueue(tasks.observe_now, self._get_record_id(thread_id, resource_id), user_name)
+        self._request_operation("observe", thread_id, resource_id, user_name)
 
     @retry_conflicts
     def start_reflecting(
         self, *, thread_id: str | None = None, resource_id: str | None = None, user_name: str = ""
     ) -> None:
         """Let a worker do what `reflect` does. It raises what `start_observing` raises."""
-        tasks.enqueue(tasks.reflect_now, self._get_record_id(thread_id, resource_id), user_name)
+        self._request_operation("reflect", thread_id, resource_id, user_name)
 
-    def _get_record_id(self, thread_id: str | None, resource_id: str | None) -> str:
-        """Return the id of the live record, which is created if there is none."""
+    def _request_operation(
+        self,
+        operation: Operation,
+        thread_id: str | None,
+        resource_id: str | None,
+        user_name: str,
+    ) -> None:
+        """Store a request on the live record, which is created if there is none."""
         key = self._get_record_key(thread_id, resource_id, writes=True)
-        record_id: str = generations.get_or_create_live(key, agent_id=self.agent_id).pk
-        return record_id
+        record = generations.get_or_create_live(key, agent_id=self.agent_id)
+        record_id = claims.request_operation(key, operation, self.agent_id, user_name=user_name)
+        tasks.enqueue(tasks.observe, record_id or record.pk)
 
     astart_observing = make_async(start_observing)
     astart_reflecting = make_async(start_reflecting)

@@ -154,6 +154,8 @@ class ObservationalRecord(models.Model):
     """The agent whose options apply to requested work."""
     due_at = InstantField(_("work is due"), null=True, blank=True, editable=False)
     """When work on the record is due. It is set until the work is finished, whoever does it."""
+    requests = models.JSONField(default=dict, blank=True, db_default={}, editable=False)
+    """What people asked a worker for: `observe` or `reflect`, with the name of the person."""
     attempts = models.PositiveSmallIntegerField(
         _("attempts"), default=0, db_default=0, editable=False
     )

@@ -19,7 +19,7 @@ MIN_CHUNK_RATIO = 0.5
 """A chunk is not worth a call if its messages are below this share of `buffer_tokens`."""
 
 
-def buffer_pending(job: Work, claim: Claim, *, has_minimum: bool = True) -> int:
+def buffer_pending(job: Work, claim: Claim) -> int:
     """Ask the Observer about the messages that are in no chunk, and store a chunk.
 
     If the Observer finds nothing to write, the messages stay pending.
@@ -27,7 +27,6 @@ def buffer_pending(job: Work, claim: Claim, *, has_minimum: bool = True) -> int:
     Args:
         job: The thread or resource, and the options of the agent.
         claim: The claim to buffer.
-        has_minimum: Whether to make no chunk while there are only few messages.
 
     Returns:
         The number of messages in the new chunk.
@@ -42,7 +41,7 @@ def buffer_pending(job: Work, claim: Claim, *, has_minimum: bool = True) -> int:
     found = tracking.list_unobserved(job.key, exclude_buffered=True)
     messages = selection.drop_pending_call(found)
     read_tokens = sum(tracking.count_tokens(messages))
-    minimum = (settings.buffer_tokens or 0) * MIN_CHUNK_RATIO if has_minimum else 0
+    minimum = (settings.buffer_tokens or 0) * MIN_CHUNK_RATIO
     if not messages or read_tokens < minimum:
         return 0
     thread_id = messages[0].thread_id

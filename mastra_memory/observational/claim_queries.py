@@ -49,18 +49,47 @@ def request_work(condition: str) -> str:
     WHERE {condition} AND {_LIVE} RETURNING r.id"""
 
 
+def request_operation(condition: str) -> str:
+    """Return SQL that makes an operation due now, even after a failure.
+
+    Parameters: the agent, the operation, the person, those of the condition.
+    """
+    return f"""UPDATE {_RECORDS} r SET agent_id = %s,
+        requests = r.requests || jsonb_build_object(%s::text, %s::text),
+        due_at = clock_timestamp()::timestamptz(3)
+    WHERE {condition} AND {_LIVE} RETURNING r.id"""
+
+
+def end_request(condition: str) -> str:
+    """Return SQL that removes an operation. Parameters: the operation, the condition's."""
+    return f"""UPDATE {_RECORDS} r SET requests = r.requests - %s::text
+    WHERE {condition} AND {_LIVE}"""
+
+
 def finish_work(condition: str) -> str:
     """Return SQL that ends a request. Parameters: those of the condition, the due time."""
     return f"""UPDATE {_RECORDS} r SET due_at = NULL, attempts = 0, error = ''
-    WHERE {condition} AND {_LIVE} AND r.due_at IS NOT DISTINCT FROM %s"""
+    WHERE {condition} AND {_LIVE} AND r.due_at IS NOT DISTINCT FROM %s AND r.requests = '{{}}'"""
 
 
 def fail_work(condition: str) -> str:
     """Return SQL that records a failure. Parameters: error, seconds or NULL, condition."""
     return f"""UPDATE {_RECORDS} r SET attempts = least(attempts + 1, 30000), error = %s,
-        due_at = clock_timestamp() + make_interval(secs => %s)
+        due_at = CASE WHEN r.requests = '{{}}' THEN clock_timestamp() + make_interval(secs => %s)
+            ELSE clock_timestamp() END
     WHERE {condition} AND {_LIVE} RETURNING attempts"""
 
+
+# Live records with events of workers that were killed: the lease of the operation is free, or it
+# has expired. Parameter: the number of records.
+LIST_ABANDONED = f"""SELECT DISTINCT l.id FROM mastra_memory_observationevent e
+JOIN {_RECORDS} r ON r.id = e.record_id
+JOIN {_RECORDS} l ON l.superseded_by_id IS NULL AND l.resource_id = r.resource_id
+    AND l.thread_id IS NOT DISTINCT FROM r.thread_id
+WHERE e.state = 'running' AND coalesce(CASE
+    WHEN e.operation IN ('reflection', 'reflection_buffering') THEN l.reflection_expires_at
+    ELSE l.lease_expires_at END, '-infinity') <= clock_timestamp()
+LIMIT %s"""
 
 # Parameter: the number of records.
 LIST_DUE = f"""SELECT r.id FROM {_RECORDS} r WHERE r.due_at <= {sql.DUE_TIME}

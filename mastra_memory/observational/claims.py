@@ -18,6 +18,8 @@ from mastra_memory.observational.keys import RecordKey
 
 ObservingOperation = Literal["observing", "buffering"]
 ReflectingOperation = Literal["reflecting", "buffering"]
+Operation = Literal["observe", "reflect"]
+"""What a person can ask a worker for."""
 Lease = Literal["lease", "reflection"]
 """The prefix of the columns of a lease."""
 
@@ -82,8 +84,24 @@ def request_work(key: RecordKey, agent_id: str | None) -> str | None:
     return row[0] if row else None
 
 
+def request_operation(
+    key: RecordKey, operation: Operation, agent_id: str | None, *, user_name: str
+) -> str | None:
+    """Request what a person asked for; return the id of the live record, or None without one."""
+    condition, params = key.record_condition("r")
+    statement = claim_queries.request_operation(condition)
+    row = sql.fetch_one(statement, [agent_id, operation, user_name, *params])
+    return row[0] if row else None
+
+
+def end_request(key: RecordKey, operation: str) -> None:
+    """Remove the request for an operation, because it was done or has failed."""
+    condition, params = key.record_condition("r")
+    sql.execute(claim_queries.end_request(condition), [operation, *params])
+
+
 def finish_work(key: RecordKey, due_at: datetime | None) -> bool:
-    """Mark requested work as done. Return False if there is another request since.
+    """Mark requested work as done. Return False if there is another request.
 
     Args:
         key: The thread or resource.
@@ -109,3 +127,8 @@ def fail_work(key: RecordKey, error: str, *, retry_after: float | None) -> int:
 def list_due_records(limit: int = 100) -> list[str]:
     """Return the ids of live records whose work is due and that no worker has claimed."""
     return [record_id for (record_id,) in sql.fetch_all(claim_queries.LIST_DUE, [limit])]
+
+
+def list_abandoned_records(limit: int = 100) -> list[str]:
+    """Return the ids of live records with running events whose workers were killed."""
+    return [record_id for (record_id,) in sql.fetch_all(claim_queries.LIST_ABANDONED, [limit])]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mastra_memory import conf
-from mastra_memory.db import times
 from mastra_memory.exceptions import (
     AgentNotFound,
     ClaimLost,
@@ -78,8 +77,9 @@ def run_due_cycle(record_id: str) -> float | None:
     Returns:
         The seconds after which to run again, or None if nothing is left to do.
     """
-    requested = ObservationalRecord.objects.filter(pk=record_id).first()
-    record = generations.find_live(RecordKey.of_record(requested)) if requested else None
+    requested = ObservationalRecord.objects.defer("active_observations").filter(pk=record_id)
+    named = requested.first()
+    record = generations.find_live_state(RecordKey.of_record(named)) if named else None
     if record is None or record.due_at is None:
         return None
     job, due_at = find_work(record), record.due_at
@@ -98,7 +98,7 @@ def run_due_cycle(record_id: str) -> float | None:
         raise
     if result.is_busy or result.waits_for_reflection:
         return None  # The work stays due, in case the other worker was killed.
-    if result.messages_observed and status.read_status(job.key, job.options).should_observe:
+    if result.messages_observed and status.read_state(job.key, job.options).should_observe:
         return 0.0  # In resource scope, a cycle observes only the largest threads.
     return None if claims.finish_work(job.key, due_at) else 0.0
 
@@ -155,10 +155,10 @@ def run_cycle(
     """
     result = result or CycleResult()
     tracking.track_missing(job.key)
-    current = status.read_status(job.key, job.options)
+    current = status.read_state(job.key, job.options)
     if current.record is None:
         return result
-    _end_expired_claims(current.record)
+    events.end_expired_claims(current.record)
     _store_pending(current)
     is_due = current.should_observe or (everything and current.pending_messages > 0)
     if is_due or current.should_buffer:
@@ -176,18 +176,6 @@ def run_cycle(
     return result
 
 
-def _end_expired_claims(record: ObservationalRecord) -> None:
-    """Release the claims of workers that were killed, and end their events in the timeline."""
-    ends = (record.lease_expires_at, record.reflection_expires_at)
-    for claim_lease, end in zip(
-        (claims.claim_observing, claims.claim_reflecting), ends, strict=True
-    ):
-        claim = claim_lease(record, "buffering") if end and end <= times.now() else None
-        if claim is not None:
-            events.close_abandoned(claim)
-            claims.release(claim)
-
-
 def _store_pending(current: ObservationStatus) -> None:
     """Store the count for clients that read the record. Nothing here depends on it."""
     record = current.record
@@ -198,13 +186,13 @@ def _store_pending(current: ObservationStatus) -> None:
 
 def _observe(job: Work, claim: Claim, result: CycleResult, *, everything: bool) -> None:
     """Activate, then observe or buffer. The status is read again, now that nobody else works."""
-    current = status.read_status(job.key, job.options)
+    current = status.read_state(job.key, job.options)
     if current.can_activate and (everything or current.should_observe):
         count = activation.count_chunks(current, everything=everything)
         result.chunks_activated += activation.activate(
             job, count, current, triggered_by="threshold", claim=claim
         )
-        current = status.read_status(job.key, job.options)
+        current = status.read_state(job.key, job.options)
     if current.should_observe or (everything and current.pending_messages):
         # The fresh messages alone are still too many. They are observed as a whole, so the chunks
         # before them must become visible first.
@@ -223,7 +211,7 @@ def activate_all(job: Work, *, triggered_by: Trigger, last_activity: datetime | 
     Raises:
         ClaimLost: The record was deleted.
     """
-    current = status.read_status(job.key, job.options)
+    current = status.read_state(job.key, job.options)
     return activation.activate(
         job, current.chunk_count, current, triggered_by=triggered_by, last_activity=last_activity
     )

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import json_text, sql, times
 from mastra_memory.llm.summaries import UsageTotals
 from mastra_memory.models import ObservationalRecord, ObservationEvent
 from mastra_memory.models.fields import new_id
-from mastra_memory.observational import queries
+from mastra_memory.observational import claims, queries
 from mastra_memory.observational.claims import Claim
 
 MAX_ERROR_CHARACTERS = 2_000
@@ -121,6 +121,34 @@ def close_abandoned(claim: Claim) -> int:
     statement = queries.close_abandoned(condition)
     error = "The worker stopped before the end."
     return sql.execute(statement, [error, list(operations), *params])
+
+
+def end_expired_claims(record: ObservationalRecord) -> None:
+    """Release the claims of workers that were killed, and end their events in the timeline."""
+    if record.lease_expires_at and record.lease_expires_at <= times.now():
+        _end(claims.claim_observing(record, "buffering"))
+    if record.reflection_expires_at and record.reflection_expires_at <= times.now():
+        _end(claims.claim_reflecting(record, "buffering"))
+
+
+def end_abandoned() -> int:
+    """End the running events of workers that were killed, where no other work is due.
+
+    Returns:
+        The number of records that had such events.
+    """
+    ids = claims.list_abandoned_records()
+    for record in ObservationalRecord.objects.live().filter(pk__in=ids):
+        _end(claims.claim_observing(record, "buffering"))
+        _end(claims.claim_reflecting(record, "buffering"))
+    return len(ids)
+
+
+def _end(claim: Claim | None) -> None:
+    """Close the events of earlier claims, and release this one. It is None if a worker is alive."""
+    if claim is not None:
+        close_abandoned(claim)
+        claims.release(claim)
 
 
 def list_events(

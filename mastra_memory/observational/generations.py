@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch
 
 from mastra_memory.content import tokens
 from mastra_memory.db import locking, routing, sql, times
@@ -29,7 +29,7 @@ MAX_UNLOCKED_ATTEMPTS = 3
 
 def list_records(
     scope: str, *, thread_id: str | None, resource_id: str | None
-) -> QuerySet[ObservationalRecord]:
+) -> ObservationalRecordQuerySet:
     """Return all generations of a thread, or of a resource in resource scope."""
     records = _prefetch_chunks(ObservationalRecord.objects.all())
     if scope == Scope.THREAD:
@@ -53,6 +53,20 @@ def find_live_in_scope(
 def find_live(key: RecordKey) -> ObservationalRecord | None:
     """Return the live generation with its buffered chunks, or None if there is no record."""
     return find_live_in_scope(key.scope, thread_id=key.thread_id, resource_id=key.resource_id)
+
+
+def find_live_state(key: RecordKey) -> ObservationalRecord | None:
+    """Return the live generation without its log and its chunks, which may be long.
+
+    A cycle of work looks at the state of a record again and again.
+    """
+    return (
+        list_records(key.scope, thread_id=key.thread_id, resource_id=key.resource_id)
+        .live()
+        .prefetch_related(None)
+        .defer("active_observations")
+        .first()
+    )
 
 
 def get_live(key: RecordKey) -> ObservationalRecord:
@@ -286,6 +300,7 @@ def supersede(
 
 WORK_FIELDS = (
     "due_at",
+    "requests",
     "lease_token",
     "lease_operation",
     "lease_expires_at",
@@ -303,7 +318,7 @@ BUFFERED_REFLECTION_FIELDS = (
 
 def clear_work(record: ObservationalRecord) -> None:
     """Remove the leases and the request for work. The record is not saved."""
-    record.due_at = None
+    record.due_at, record.requests = None, {}
     record.lease_token = record.lease_expires_at = None
     record.reflection_token = record.reflection_expires_at = None
     record.lease_operation = record.reflection_operation = ""

@@ -77,7 +77,7 @@ def _list_messages(key: RecordKey, thread_id: str, limit_tokens: int | None) -> 
 
 def _observe_resource(job: Work, claim: Claim, *, everything: bool) -> Iterator[int]:
     """Observe the threads with most messages. Small ones share a call of the Observer."""
-    settings = job.get_settings(generations.find_live(job.key))
+    settings = job.get_settings(generations.find_live_state(job.key))
     threads = tracking.list_threads_with_unobserved(job.key.resource_id)
     total = sum(thread.tokens for thread in threads)
     threshold = total if everything else min(total, settings.message_tokens)

@@ -1,43 +1,55 @@
-"""Do the work that a person asked a worker for."""
+"""Do what people asked a worker for.
+
+A request is stored on the record until it is done, so it survives a broker that is down and a
+worker that is killed.
+"""
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 
-from mastra_memory.exceptions import ClaimLost, ProviderRefused, ProviderUnavailable
+from mastra_memory.exceptions import (
+    ClaimLost,
+    InvalidInput,
+    ProviderRefused,
+    ProviderUnavailable,
+)
 from mastra_memory.models import ObservationalRecord
-from mastra_memory.observational import cycle, generations, operations
+from mastra_memory.observational import claims, cycle, generations, operations
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.observational.work import Work
 
 logger = logging.getLogger(__name__)
 
-
-def observe(record_id: str, user_name: str) -> bool:
-    """Observe all messages of a record. Return whether it was done; see `_run`."""
-    return _run(record_id, user_name, operations.observe)
+_OPERATIONS = {"observe": operations.observe, "reflect": operations.reflect}
 
 
-def reflect(record_id: str, user_name: str) -> bool:
-    """Condense the log of a record. Return whether it was done; see `_run`."""
-    return _run(record_id, user_name, operations.reflect)
-
-
-def _run(record_id: str, user_name: str, operation: Callable[[Work], object]) -> bool:
-    """Run an operation on the live generation of a record, if it still exists.
+def do_requests(record_id: str) -> None:
+    """Do what people asked for on the live generation of a record, if it still exists.
 
     A failure is not repeated: the timeline of the record shows it to the person, who may ask again.
+    While another worker is at work, the request stays.
     """
-    requested = ObservationalRecord.objects.filter(pk=record_id).first()
-    record = generations.find_live(RecordKey.of_record(requested)) if requested else None
-    job = cycle.find_work(record) if record else None
-    if job is None:
-        return False
+    requested = ObservationalRecord.objects.only("scope", "thread_id", "resource_id")
+    named = requested.filter(pk=record_id).first()
+    record = generations.find_live_state(RecordKey.of_record(named)) if named else None
+    if record is None or not record.requests:
+        return
+    job = cycle.find_work(record)
+    for operation, user_name in record.requests.items():
+        if job is None or _run(replace(job, user_name=user_name), operation):
+            claims.end_request(RecordKey.of_record(record), operation)
+
+
+def _run(job: Work, operation: str) -> bool:
+    """Run an operation. Return False if another worker is at work."""
     try:
-        operation(replace(job, user_name=user_name))
+        _OPERATIONS[operation](job)
     except ClaimLost:
-        return False  # Another worker does the same.
-    except (ProviderUnavailable, ProviderRefused) as error:
-        logger.warning("Requested work failed (record=%s): %s", record_id, error)
         return False
+    except (ProviderUnavailable, ProviderRefused, InvalidInput) as error:
+        logger.warning("Requested work failed (key=%s): %s", job.key, type(error).__name__)
+    except Exception:
+        # An unexpected failure must not be repeated every few seconds.
+        claims.end_request(job.key, operation)
+        raise
     return True

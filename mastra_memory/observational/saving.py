@@ -106,7 +106,7 @@ def _request_if_due(
 ) -> str | None:
     """Request work if a threshold is reached. Return the id of the record if there is work."""
     pending = tracking.count_pending(key)
-    record = generations.find_live(key)
+    record = generations.find_live_state(key)
     is_due = pending.uncounted or status.build_status(record, options, pending).needs_work
     if not is_due and (record is not None or not tracking.has_untracked(key)):
         return None

@@ -102,6 +102,11 @@ def read_status(key: RecordKey, options: ObservationalMemoryOptions) -> Observat
     return build_status(generations.find_live(key), options, tracking.count_pending(key))
 
 
+def read_state(key: RecordKey, options: ObservationalMemoryOptions) -> ObservationStatus:
+    """Return the status for a worker, without reading the log and the chunks."""
+    return build_status(generations.find_live_state(key), options, tracking.count_pending(key))
+
+
 def build_status(
     record: ObservationalRecord | None,
     options: ObservationalMemoryOptions,

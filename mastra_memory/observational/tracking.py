@@ -54,7 +54,7 @@ def track_missing(key: RecordKey) -> int:
     Returns:
         How many messages were new or counted again.
     """
-    head = generations.find_live(key)
+    head = generations.find_live_state(key)
     if head is None:
         return 0
     in_thread = head.scope == Scope.THREAD

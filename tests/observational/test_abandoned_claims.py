@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from mastra_memory import llm
+from mastra_memory import llm, tasks
 from mastra_memory.db import times
 from mastra_memory.memory import Memory
 from mastra_memory.models import ObservationalRecord, ObservationEvent
@@ -77,3 +77,27 @@ def test_event__of_a_killed_worker_ends_although_nothing_is_due(
     event, record = ObservationEvent.objects.get(), live(thread)
     assert event.state == "failed" and event.finished_at is not None
     assert record.lease_token is None and record.reflection_token is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "claim"),
+    [("observation", claims.claim_observing), ("reflection", claims.claim_reflecting)],
+)
+def test_event__of_a_killed_request_is_found_without_work(
+    thread: StoredThread, operation: str, claim: Callable[..., claims.Claim | None]
+) -> None:
+    # `Memory.observe` and `Memory.reflect` work without a request that would be found later.
+    assert claim(live(thread), "buffering") is not None
+    events.start(live(thread), operation)
+    tasks.resume()
+    assert ObservationEvent.objects.get().state == "running", "the caller may be alive"
+    expire(thread)
+    head = generations.open_generation(
+        None, live(thread), "* Corrected", origin="edit", read_log="", user_name="ann"
+    )
+    assert claims.list_abandoned_records() == [head.pk]
+    tasks.resume()
+    event = ObservationEvent.objects.get(operation=operation)
+    assert event.state == "failed" and event.finished_at is not None
+    assert live(thread).lease_token is None and live(thread).reflection_token is None
+    assert claims.list_abandoned_records() == []
