@@ -19,7 +19,7 @@ from mastra_memory import conf
 from mastra_memory.db import routing, times
 from mastra_memory.db.statement_timeout import limit_statements
 from mastra_memory.embedding import indexing, queue
-from mastra_memory.observational import claims, cycle, idle_activation, requested_work
+from mastra_memory.observational import claims, cycle, events, idle, requested_work
 from mastra_memory.review import erasure, exports
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
@@ -92,10 +92,11 @@ def generate_title(thread_id: str) -> None:
 @shared_task
 @_limit_task_statements
 def observe(record_id: str) -> None:
-    """Observe, buffer, activate and reflect as far as it is due for a record.
+    """Do what people asked for, then observe, buffer, activate and reflect as far as it is due.
 
     If the model is unavailable, try again later.
     """
+    requested_work.do_requests(record_id)
     seconds = cycle.run_due_cycle(record_id)
     if seconds is not None:
         enqueue(observe, record_id, after=max(seconds, COALESCE_SECONDS))
@@ -103,23 +104,9 @@ def observe(record_id: str) -> None:
 
 @shared_task
 @_limit_task_statements
-def observe_now(record_id: str, user_name: str) -> bool:
-    """Observe all messages of a record because a person asked. Return whether it was done."""
-    return requested_work.observe(record_id, user_name)
-
-
-@shared_task
-@_limit_task_statements
-def reflect_now(record_id: str, user_name: str) -> bool:
-    """Condense the log of a record because a person asked. Return whether it was done."""
-    return requested_work.reflect(record_id, user_name)
-
-
-@shared_task
-@_limit_task_statements
 def activate_idle() -> int:
     """Activate the chunks of conversations that are idle. Return how many there were."""
-    return idle_activation.activate_idle()
+    return idle.activate_idle()
 
 
 @shared_task
@@ -127,7 +114,7 @@ def activate_idle() -> int:
 def resume() -> None:
     """Enqueue work that is due now, such as the work of workers that were killed.
 
-    Without such work it costs four short queries. Run it every few seconds: the interval and
+    Without such work it costs five short queries. Run it every few seconds: the interval and
     `leases.LEASE_SECONDS` add up to the time after which another worker takes over.
     """
     if queue.has_due_requests():
@@ -140,6 +127,7 @@ def _enqueue_other_work() -> None:
         enqueue(generate_title, thread_id)
     for job_id in exports.list_unfinished_jobs():
         enqueue(make_export, job_id)
+    events.end_abandoned()
     for record_id in claims.list_due_records():
         enqueue(observe, record_id)
 

@@ -10,7 +10,7 @@ from mastra_memory.embedding import embedder, indexing, queue, stats
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message
-from mastra_memory.observational import claims, cycle, idle_activation
+from mastra_memory.observational import claims, cycle, events, idle, requested_work
 from mastra_memory.review import exports
 from mastra_memory.search import tsvector
 from mastra_memory.threads import titles
@@ -52,10 +52,12 @@ def generate_pending_titles() -> int:
 
 def run_due_observations() -> int:
     """Observe and reflect where it is due, and return how many records were processed."""
+    events.end_abandoned()
     record_ids = claims.list_due_records(limit=MAX_DUE_RECORDS)
     for record_id in record_ids:
+        requested_work.do_requests(record_id)
         cycle.run_due_cycle(record_id)
-    return len(record_ids) + idle_activation.activate_idle()
+    return len(record_ids) + idle.activate_idle()
 
 
 def write_pending_exports() -> int:

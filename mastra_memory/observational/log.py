@@ -192,9 +192,14 @@ def take_lines(log: str, count: int) -> str:
     return "\n".join(log.split("\n")[:count])
 
 
+def drop_lines(log: str, count: int) -> str:
+    """Return the log without its first `count` lines."""
+    return "\n".join(log.split("\n")[count:])
+
+
 def replace_lines(log: str, count: int, reflection: str) -> str:
     """Return the log with its first `count` lines replaced by their reflection."""
-    return _join(reflection, "\n".join(log.split("\n")[count:]))
+    return _join(reflection, drop_lines(log, count))
 
 
 def _join(reflection: str, rest: str) -> str:

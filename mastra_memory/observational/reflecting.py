@@ -22,6 +22,7 @@ from mastra_memory.observational import (
     thresholds,
     timeline,
 )
+from mastra_memory.observational.activation import Trigger
 from mastra_memory.observational.claims import Claim
 from mastra_memory.observational.config import ObservationSettings
 from mastra_memory.observational.reflector import Reflection
@@ -44,7 +45,7 @@ def maybe_reflect(job: Work) -> bool | None:
     Raises:
         ProviderUnavailable: The model did not answer; try again later.
     """
-    record = generations.find_live(job.key)
+    record = generations.find_live_state(job.key)
     if record is None:
         return False
     settings = job.get_settings(record)
@@ -74,6 +75,42 @@ def maybe_reflect(job: Work) -> bool | None:
         if isinstance(error, ProviderRefused):
             reflection_commits.mark_unproductive(claim, record.observation_token_count)
         return False
+    finally:
+        claims.release(claim)
+
+
+def activate_early(job: Work, *, triggered_by: Trigger) -> bool:
+    """Activate a reflection that was prepared in advance, before the log has reached its threshold.
+
+    It is kept if the log would hardly be shorter, or would lose too much.
+
+    Returns:
+        Whether there is a new generation.
+
+    Raises:
+        ClaimLost: The record was deleted.
+    """
+    record = generations.find_live(job.key)
+    if record is None or not record.buffered_reflection:
+        return False
+    settings = job.get_settings(record)
+    lines, reflection = record.reflected_observation_line_count or 0, record.buffered_reflection
+    counter = tokens.get_token_counter()
+    if not thresholds.may_activate_reflection_early(
+        tail_tokens=counter.text(log.drop_lines(record.active_observations, lines)),
+        reflection_tokens=record.buffered_reflection_tokens or 0,
+        new_log_tokens=counter.text(
+            log.replace_lines(record.active_observations, lines, reflection)
+        ),
+        settings=settings,
+    ):
+        return False
+    claim = claims.claim_reflecting(record, "reflecting")
+    if claim is None:
+        return False
+    try:
+        events.close_abandoned(claim)
+        return _activate(job, claim, record, settings, triggered_by=triggered_by)
     finally:
         claims.release(claim)
 
@@ -194,7 +231,12 @@ def _buffer(job: Work, claim: Claim) -> None:
 
 
 def _activate(
-    job: Work, claim: Claim, record: ObservationalRecord, settings: ObservationSettings
+    job: Work,
+    claim: Claim,
+    record: ObservationalRecord,
+    settings: ObservationSettings,
+    *,
+    triggered_by: Trigger = "threshold",
 ) -> bool:
     """Replace the first lines of the log by the reflection that was prepared in advance."""
     following = reflection_commits.activate_reflection(
@@ -213,7 +255,7 @@ def _activate(
             "tokensActivated": record.buffered_reflection_input_tokens,
             "observationTokens": following.observation_token_count,
             "config": timeline.describe_config(settings),
-            "triggeredBy": "threshold",
+            "triggeredBy": triggered_by,
         },
     )
     return True

@@ -124,7 +124,6 @@ def decide_reflection(
     has_buffered: bool,
     in_progress: bool,
     unproductive_tokens: int | None,
-    is_triggered: bool = False,
 ) -> ReflectionDecision:
     """Return what to do about the size of the log.
 
@@ -135,22 +134,19 @@ def decide_reflection(
         in_progress: Whether a reflection is being made.
         unproductive_tokens: The tokens of the log at the last reflection that failed or did not
             make it small enough. The same log is not reflected again at once.
-        is_triggered: Whether idle time or a change of the provider asks for an early activation.
     """
     if in_progress:
         return "none"
     buffer_at = settings.reflection_buffer_at if settings.asynchronous else None
     may_buffer = buffer_at is not None and tokens >= buffer_at and not has_buffered
-    if tokens < settings.observation_tokens and not is_triggered:
+    if tokens < settings.observation_tokens:
         return "buffer" if may_buffer and tokens != unproductive_tokens else "none"
     if settings.asynchronous and has_buffered:
         return "activate"
     block_after = settings.reflection_block_after if settings.asynchronous else None
     if block_after is not None and tokens < block_after:
         return "buffer" if may_buffer and tokens != unproductive_tokens else "none"
-    if tokens < settings.observation_tokens or tokens == unproductive_tokens:
-        return "none"
-    return "reflect"
+    return "none" if tokens == unproductive_tokens else "reflect"
 
 
 def plan_buffered_reflection(
@@ -177,7 +173,7 @@ def plan_buffered_reflection(
 def may_activate_reflection_early(
     *, tail_tokens: int, reflection_tokens: int, new_log_tokens: int, settings: ObservationSettings
 ) -> bool:
-    """Return whether idle time or a change of the provider may activate a reflection.
+    """Return whether idle time may activate a reflection.
 
     It may not if the lines after the reflection are fewer than the reflection, or if the new log
     would be so small that nothing is gained.

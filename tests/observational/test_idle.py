@@ -1,15 +1,19 @@
 """Activation of chunks after idle time."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from mastra_memory.content import tokens
 from mastra_memory.exceptions import InvalidInput
+from mastra_memory.models import ObservationalRecord, ObservationEvent
 from mastra_memory.observational import idle
 from mastra_memory.observational.config import ObservationSettings
 from mastra_memory.options.durations import parse_duration
-from tests.support.factories import a_message, make_thread, moment, save
+from tests.observational.engine import words
+from tests.support.factories import a_message, make_record, make_thread, moment, save
 
 MINUTE, HOUR = 60_000, 3_600_000
 
@@ -95,3 +99,40 @@ def test_get_last_activity__last_part_of_newest_answer() -> None:
     assert idle.get_last_activity(stored[1:]) is None
     no_time = save([a_message(thread, role="assistant", at=100)])
     assert idle.get_last_activity([*stored, *no_time]) == moment(0) + timedelta(seconds=100)
+
+
+REFLECTED = {"observationTokens": 2_000, "bufferActivation": 0.5}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("tail", "is_early"), [(1_000, True), (10, False)], ids=["long tail", "short tail"]
+)
+def test_activate_idle__activates_a_reflection_if_that_is_worth_it(
+    memory_settings: Callable[..., None], tail: int, is_early: bool
+) -> None:
+    options = {"activateAfterIdle": "5m", "reflection": REFLECTED}
+    memory_settings(OPTIONS={"observationalMemory": options})
+    thread = make_thread()
+    save([a_message(thread, role="assistant", at=0)])
+    log = "\n".join(["* old " + words(900), "* new " + words(tail)])
+    reflection = "* short " + words(300)
+    record = make_record(
+        thread,
+        active_observations=log,
+        observation_token_count=tokens.get_token_counter().text(log),
+        buffered_reflection=reflection,
+        buffered_reflection_tokens=tokens.get_token_counter().text(reflection),
+        reflected_observation_line_count=1,
+    )
+    assert idle.activate_idle() == is_early
+    head = ObservationalRecord.objects.live().get()
+    assert (head.pk != record.pk) == is_early
+    if not is_early:
+        assert head.active_observations == log and head.buffered_reflection == reflection
+        return
+    assert head.active_observations.startswith(reflection)
+    assert head.active_observations.endswith(log.split("\n")[1])
+    event = ObservationEvent.objects.get(operation="activation")
+    assert (event.data["triggeredBy"], event.data["operationType"]) == ("ttl", "reflection")
+    assert idle.activate_idle() == 0

@@ -212,9 +212,6 @@ def decide(tokens: int, **state: Any) -> str:
         (48_000, {"unproductive_tokens": 48_000}, "none"),
         (48_001, {"unproductive_tokens": 48_000}, "reflect"),
         (40_000, {"unproductive_tokens": 40_000}, "none"),
-        (10_000, {"is_triggered": True}, "none"),
-        (25_000, {"is_triggered": True}, "buffer"),
-        (25_000, {"is_triggered": True, "has_buffered": True}, "activate"),
     ],
 )
 def test_decide_reflection__with_buffering(
@@ -230,7 +227,6 @@ def test_decide_reflection__with_buffering(
         (40_000, {}, "reflect"),
         (40_000, {"in_progress": True}, "none"),
         (40_000, {"unproductive_tokens": 40_000}, "none"),
-        (30_000, {"is_triggered": True}, "none"),
     ],
 )
 def test_decide_reflection__without_buffering(
