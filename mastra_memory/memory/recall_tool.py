@@ -1,14 +1,16 @@
 """The method that returns the `recall` tool, and the reading behind it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from mastra_memory import messages, threads
 from mastra_memory.exceptions import AccessDenied, InvalidInput, Issue
 from mastra_memory.memory.base import MemoryBase
-from mastra_memory.observational import recall_tool
+from mastra_memory.observational import group_search, recall_tool
+from mastra_memory.observational.group_search import GroupFilter, GroupHit
 from mastra_memory.observational.recall_tool import CURRENT_THREAD, RecallRequest, RecallTool
 from mastra_memory.recall import search_service, selection
-from mastra_memory.types import MessageFilter
+from mastra_memory.types import MessageFilter, SearchHit
 
 
 class RecallToolMethods(MemoryBase):
@@ -99,20 +101,43 @@ class _Reader:
         return {"text": "\n".join(lines), "page": request.page, "hasMore": page.has_more}
 
     def search(self, request: RecallRequest) -> dict[str, Any]:
-        """Return the messages that match best."""
+        """Return the groups of observations that match best, and messages that are in none."""
         everywhere = self.spans_threads and request.thread_id == CURRENT_THREAD
+        thread_id = None if everywhere else self.get_thread_id(request)
         has_vectors = self.memory.options.semantic_recall is not None
         found = search_service.search(
             self.memory.options,
             request.query,
             resource_id=self.resource_id,
-            thread_id=None if everywhere else self.get_thread_id(request),
+            thread_id=thread_id,
             limit=request.limit,
             search_type="hybrid" if has_vectors else "text",
         )
         ids = [hit.id for hit in found.results if _is_within(hit.created_at, request)]
+        hits = self.search_groups(request, thread_id, found.results)
+        in_groups = {key for hit in hits for key in hit.message_ids}
         by_id = {message.id: message for message in messages.get_messages(ids)}
-        return recall_tool.format_messages([by_id[key] for key in ids if key in by_id], request)
+        others = [by_id[key] for key in ids if key in by_id and key not in in_groups]
+        return recall_tool.format_search(hits, others, request)
+
+    def search_groups(
+        self, request: RecallRequest, thread_id: str | None, found: Sequence[SearchHit]
+    ) -> list[GroupHit]:
+        """Return the groups of observations that match best."""
+        options = self.memory.options.observational_memory
+        assert options is not None
+        return group_search.search_groups(
+            request.query,
+            {hit.id: hit.score or 0.0 for hit in found},
+            GroupFilter(
+                resource_id=self.resource_id,
+                scope=options.scope,
+                thread_id=thread_id,
+                after=request.after,
+                before=request.before,
+            ),
+            limit=request.limit,
+        )
 
     def get_thread_id(self, request: RecallRequest) -> str:
         """Return the thread that is asked for."""

@@ -14,11 +14,14 @@ from mastra_memory.content.truncation import truncate_at_word
 from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput, Issue, MastraMemoryError
 from mastra_memory.observational import groups
+from mastra_memory.observational.group_search import GroupHit
 from mastra_memory.types import StoredMessage
 
 TOOL_NAME = "recall"
 MAX_ANSWER_TOKENS = 2_000
 """The largest answer of the tool."""
+TOKENS_PER_GROUP = 60
+"""Tokens of the line that says where a group of observations comes from."""
 MAX_PAGE = 50
 MAX_LIMIT = 20
 MAX_LOW_DETAIL_CHARS = 300
@@ -31,7 +34,8 @@ CURRENT_THREAD = "current"
 DESCRIPTION = """\
 Read what was said earlier, word for word. Observations end with the range of the messages they \
 were made of: give the first id of a range as `cursor` to read them. Mode `threads` lists \
-conversations, mode `search` finds messages by words. An answer is limited in length: read on \
+conversations, mode `search` finds observations \
+and messages about something. An answer is limited in length: read on \
 with `page`, or one message with `cursor`, `partIndex` and `charOffset`."""
 
 PARAMETERS: dict[str, Any] = {
@@ -202,7 +206,12 @@ def build_tool(read: Callable[[RecallRequest], dict[str, Any]]) -> RecallTool:
     return RecallTool(handle)
 
 
-def format_messages(messages: Sequence[StoredMessage], request: RecallRequest) -> dict[str, Any]:
+def format_messages(
+    messages: Sequence[StoredMessage],
+    request: RecallRequest,
+    *,
+    max_tokens: int = MAX_ANSWER_TOKENS,
+) -> dict[str, Any]:
     """Return the text of the messages as far as it fits, and where it ends if it is cut.
 
     Each entry begins with the id of its message, so that the agent can go on from there.
@@ -215,13 +224,47 @@ def format_messages(messages: Sequence[StoredMessage], request: RecallRequest) -
         if not entry:
             continue
         size = counter.text(entry)
-        if used + size > MAX_ANSWER_TOKENS:
+        if used + size > max_tokens:
             if not entries:
-                entries.append(tokens.truncate_to_tokens(entry, MAX_ANSWER_TOKENS))
+                entries.append(tokens.truncate_to_tokens(entry, max_tokens))
             return {"text": "\n\n".join(entries), "truncated": True, "nextCursor": message.id}
         entries.append(entry)
         used += size
     return {"text": "\n\n".join(entries) or "(nothing here)"}
+
+
+def format_search(
+    hits: Sequence[GroupHit], others: Sequence[StoredMessage], request: RecallRequest
+) -> dict[str, Any]:
+    """Return what a search found: groups of observations, then messages that are in no group.
+
+    `results` has the groups as Mastra returns them.
+    """
+    shown: list[GroupHit] = []
+    used = 0
+    for hit in hits:
+        used += hit.tokens + TOKENS_PER_GROUP
+        if used > MAX_ANSWER_TOKENS and shown:
+            break
+        shown.append(hit)
+    used = sum(hit.tokens + TOKENS_PER_GROUP for hit in shown)
+    answer: dict[str, Any] = {"text": ""}
+    if (others and used < MAX_ANSWER_TOKENS) or not shown:
+        answer = format_messages(others, request, max_tokens=MAX_ANSWER_TOKENS - used)
+    texts = [tokens.truncate_to_tokens(hit.format(), MAX_ANSWER_TOKENS) for hit in shown]
+    results = [
+        {
+            "threadId": hit.thread_id,
+            "score": hit.score,
+            "groupId": hit.group_id,
+            "range": hit.range,
+            "text": hit.text,
+            "observedAt": times.format_time(hit.observed_at),
+        }
+        for hit in shown
+    ]
+    text = "\n\n".join(filter(None, [*texts, answer["text"]]))
+    return {**answer, "text": text, "results": results}
 
 
 def _format_message(message: StoredMessage, request: RecallRequest) -> str:

@@ -1,13 +1,26 @@
 """The tool with which an agent reads the messages behind observations."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from mastra_memory import messages, threads
 from mastra_memory.memory import Memory
+from mastra_memory.models import MessageObservation, ObservationalRecord
+from mastra_memory.observational.groups import wrap_in_group
 from tests.observational.engine import words
-from tests.support.factories import a_message, make_thread, save, some_messages
+from tests.support.factories import (
+    a_message,
+    make_chunk,
+    make_record,
+    make_thread,
+    moment,
+    save,
+    some_messages,
+    track,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -87,11 +100,82 @@ def test_other_resources__are_refused(recall: Callable[..., dict[str, Any]]) -> 
 
 def test_threads_and_search(recall: Callable[..., dict[str, Any]]) -> None:
     save([a_message(make_thread("alice", "other", title="Trip"), "o", text="A lighthouse")])
-    threads = recall(mode="threads")
-    assert ids(threads) == ["other", "t"] and "Trip" in threads["text"]
+    listed = recall(mode="threads")
+    assert ids(listed) == ["other", "t"] and "Trip" in listed["text"]
     assert ids(recall(mode="search", query="lighthouse")) == ["o"]
     assert ids(recall(mode="search", query="lighthouse", threadId="t")) == []
     assert ids(recall(threadId="other")) == ["o"]
+
+
+def observe(thread_id: str, numbers: range, text: str, **fields: Any) -> None:
+    """Let messages of a thread be observed as one group."""
+    record = ObservationalRecord.objects.filter(thread_id=thread_id).first()
+    record = record or make_record(threads.get_thread(thread_id))
+    prefix = "m" if thread_id == "t" else thread_id
+    ids = [f"{prefix}{number}" for number in numbers]
+    chunk = make_chunk(
+        record,
+        numbers[0],
+        group_id=f"g{numbers[0]}",
+        range=f"{ids[0]}:{ids[-1]}",
+        observations=wrap_in_group(text, "x:y"),
+        message_ids=ids,
+        thread_id=thread_id,
+        last_observed_at=moment(numbers[-1]) + timedelta(milliseconds=1),
+        activated_at=moment(99),
+        **fields,
+    )
+    track(messages.get_messages(ids))
+    MessageObservation.objects.filter(message_id__in=ids).update(chunk=chunk)
+
+
+def test_search__finds_groups_of_observations(recall: Callable[..., dict[str, Any]]) -> None:
+    thread = make_thread("alice", "a")
+    texts = ["We sail to Crete", "In May", "A ferry leaves at nine", "Fine", "Buy a lighthouse"]
+    save([a_message(thread, f"a{n}", text=text, at=n) for n, text in enumerate(texts)])
+    observe("a", range(2), "Date: Jan 1, 2024\n* 🔴 (00:00) Vacation planned\n  * on an island")
+    observe("a", range(2, 4), "* 🟡 (00:02) Ferry at 09:00 to the island")
+    by_message = recall(mode="search", query="Crete")["results"]
+    assert by_message == [
+        {
+            "threadId": "a",
+            "score": 1.0,
+            "groupId": "g0",
+            "range": "a0:a1",
+            "text": "Date: Jan 1, 2024 * 🔴 (00:00) Vacation planned * on an island",
+            "observedAt": "2024-01-01T00:00:01.000Z",
+        }
+    ]
+    answer = recall(mode="search", query="ferry island")
+    assert [result["groupId"] for result in answer["results"]] == ["g2", "g0"]
+    scores = [result["score"] for result in answer["results"]]
+    assert scores[0] > scores[1] > 0
+    assert "a2:a3 of a" in answer["text"] and "A ferry leaves" not in answer["text"]
+    raw = recall(mode="search", query="lighthouse")
+    assert ids(raw) == ["a4"] and raw["results"] == []
+
+
+def test_search__of_groups_is_limited(
+    recall: Callable[..., dict[str, Any]], memory_settings: Callable[..., None]
+) -> None:
+    for owner, name in (("alice", "a"), ("bob", "b")):
+        save(some_messages(make_thread(owner, name), 4, prefix=name))
+        observe(name, range(2), f"* 🔴 (00:00) {name} keeps bees")
+    observe("a", range(2, 4), "* 🔴 (00:02) a sold the bees")
+
+    def search(**arguments: Any) -> list[str]:
+        results = recall(mode="search", query="bees", **arguments)["results"]
+        return [result["range"] for result in results]
+
+    assert sorted(search()) == ["a0:a1", "a2:a3"]
+    assert search(after="2024-01-01T00:00:01Z") == ["a2:a3"]
+    assert search(before="2024-01-01T00:00:03Z") == ["a0:a1"]
+    assert search(threadId="t") == [] and len(search(limit=1)) == 1
+    long = " ".join(f"bees{number}" for number in range(4_000))
+    observe("t", range(9), f"* 🔴 (00:00) bees {long}")
+    assert len(recall(mode="search", query="bees", threadId="t")["text"]) < 12_000
+    memory_settings(OPTIONS={"observationalMemory": {"retrieval": {"scope": "thread"}}})
+    assert search() == ["m0:m8"]
 
 
 def test_scope_thread__reads_the_current_thread_only(
