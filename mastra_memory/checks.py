@@ -39,6 +39,34 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
     ]
 
 
+@checks.register("mastra_memory")
+def check_ignored_options(**_: Any) -> list[checks.CheckMessage]:
+    """Report options of Mastra that are set and have no effect."""
+    if conf.find_config_error():
+        return []
+    warnings: list[checks.CheckMessage] = []
+    for agent_id in (None, *conf.app_settings().AGENTS):
+        try:
+            observational = conf.get_agent_options(agent_id).observational_memory
+        except (AgentNotFound, MemoryNotConfigured, InvalidInput):
+            continue
+        ignored = observational.ignored if observational else []
+        if ignored:
+            names = ", ".join(f"observationalMemory.{name}" for name in ignored)
+            warnings.append(
+                checks.Warning(
+                    f"MASTRA_MEMORY options of {_name_options(agent_id)} without effect: {names}.",
+                    hint="Remove them. docs/settings.md says why they have no effect.",
+                    id="mastra_memory.W013",
+                )
+            )
+    return warnings
+
+
+def _name_options(agent_id: str | None) -> str:
+    return f"agent {agent_id}" if agent_id else "OPTIONS"
+
+
 def _find_option_errors() -> list[tuple[str, str]]:
     errors = []
     for agent_id in (None, *conf.app_settings().AGENTS):
@@ -47,7 +75,7 @@ def _find_option_errors() -> list[tuple[str, str]]:
         except (AgentNotFound, MemoryNotConfigured):
             continue
         except InvalidInput as error:
-            errors.append((f"agent {agent_id}" if agent_id else "OPTIONS", str(error)))
+            errors.append((_name_options(agent_id), str(error)))
     return errors
 
 

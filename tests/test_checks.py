@@ -63,6 +63,32 @@ def test_check__reports_settings_of_the_wrong_type(
     assert f"mastra_memory.{expected}" in str(raised.value)
 
 
+def test_check_ignored_options__names_them(memory_settings: Callable[..., None]) -> None:
+    memory_settings(
+        OPTIONS={},
+        AGENTS={
+            "a": {
+                "observationalMemory": {
+                    "temporalMarkers": True,
+                    "activateOnProviderChange": True,
+                    "observation": {"bufferOnIdle": True},
+                    "reflection": {"providerOptions": {"google": {"thinkingBudget": 5}}},
+                }
+            },
+            "b": {"observationalMemory": {"temporalMarkers": False, "activateAfterIdle": "5m"}},
+        },
+    )
+    (warning,) = checks.check_ignored_options()
+    assert warning.id == "mastra_memory.W013" and "agent a" in warning.msg
+    for name in (
+        "temporalMarkers",
+        "activateOnProviderChange",
+        "observation.bufferOnIdle",
+        "reflection.providerOptions",
+    ):
+        assert f"observationalMemory.{name}" in warning.msg
+
+
 def test_check_settings__reports_invalid_options(memory_settings: Callable[..., None]) -> None:
     memory_settings(
         OPTIONS={"readOnly": 5}, AGENTS={"a": {"readOnly": False, "lastMessages": -1}, "b": None}

@@ -85,8 +85,6 @@ class ObservationSettings:
     retrieval: RetrievalOptions | None = None
     activate_after_idle: float | Literal["auto"] | None = None
     """Milliseconds; see `idle.get_idle_milliseconds`."""
-    activate_on_provider_change: bool = False
-    buffer_on_idle: bool = False
     manage_working_memory: bool = False
     observe_attachments: tuple[str, ...] = ("image/*", "application/pdf")
 
@@ -124,8 +122,6 @@ def resolve_settings(
         hooks=options.hooks,
         retrieval=options.retrieval,
         activate_after_idle=options.activate_after_idle,
-        activate_on_provider_change=options.activate_on_provider_change,
-        buffer_on_idle=observation.buffer_on_idle,
         manage_working_memory=observation.manage_working_memory,
         observe_attachments=observation.observe_attachments,
     )

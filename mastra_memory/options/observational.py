@@ -193,3 +193,15 @@ class ObservationalMemoryOptions:
     activate_on_provider_change: bool = False
     temporal_markers: bool = False
     hooks: ObservationHooks = field(default_factory=ObservationHooks)
+
+    @property
+    def ignored(self) -> list[str]:
+        """The options of Mastra that are set and have no effect, by their names there."""
+        ignored = {
+            "activateOnProviderChange": self.activate_on_provider_change,
+            "temporalMarkers": self.temporal_markers,
+            "observation.bufferOnIdle": self.observation.buffer_on_idle,
+            "observation.providerOptions": self.observation.provider_options,
+            "reflection.providerOptions": self.reflection.provider_options,
+        }
+        return [name for name, value in ignored.items() if value]
