@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db.models import F
+from django.utils import timezone
 
 from mastra_memory import llm
 from mastra_memory.memory import Memory
@@ -25,6 +26,8 @@ SMALL: dict[str, Any] = {
     "reflection": {"observationTokens": 2_000},
 }
 """Small thresholds: a message of `words(100)` has about 100 tokens."""
+SYNC: dict[str, Any] = {"observation": {"messageTokens": 1_000, "bufferTokens": False}}
+"""Without buffering."""
 _numbers = itertools.count(1)
 
 
@@ -116,6 +119,17 @@ def states(thread: StoredThread, scope: str = "thread") -> dict[str, str]:
         key: "observed" if found.get(key) else "buffered" if key in chunked else "pending"
         for key in ids
     }
+
+
+def count_states(thread: Any) -> dict[str, int]:
+    """How many messages of a thread are in each state."""
+    found = list(states(thread).values())
+    return {name: found.count(name) for name in sorted(set(found))}
+
+
+def make_due(thread: Any) -> None:
+    """Let the time of the next attempt pass."""
+    ObservationalRecord.objects.live().filter(thread_id=thread.id).update(due_at=timezone.now())
 
 
 def live(thread: StoredThread) -> ObservationalRecord:

@@ -1,18 +1,12 @@
 """Results of the Observer and the Reflector: what they change, and when they are discarded."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.utils import timezone
 
 from mastra_memory import messages, threads
 from mastra_memory.content import tokens
-from mastra_memory.db import routing
 from mastra_memory.exceptions import ClaimLost, LogChanged
 from mastra_memory.messages import updates
 from mastra_memory.models import (
@@ -33,10 +27,10 @@ from mastra_memory.observational.claims import Claim
 from mastra_memory.observational.keys import RecordKey
 from mastra_memory.observational.thread_metadata import Hints
 from mastra_memory.types import StoredThread
+from tests.observational.committing import KEY, buffer, claim, expire, list_ids, live, save_tracked
 from tests.support.factories import a_message, make_thread, moment, save, some_messages, track
 
 pytestmark = pytest.mark.django_db
-KEY = RecordKey.about_thread("t", "r")
 
 
 @pytest.fixture
@@ -46,46 +40,6 @@ def thread(db: None) -> StoredThread:
     save_tracked(made, some_messages(made, 10))
     generations.get_or_create_live(KEY)
     return made
-
-
-def save_tracked(thread: StoredThread, batch: list[Any]) -> None:
-    """Save messages and track them."""
-    track(save(batch), scope="thread")
-
-
-def live(key: RecordKey = KEY) -> ObservationalRecord:
-    """Return the live record."""
-    return generations.get_live(key)
-
-
-def claim(operation: Any = "observing", key: RecordKey = KEY) -> Claim:
-    """Claim the record."""
-    if operation in ("reflecting", "buffering reflection"):
-        made = claims.claim_reflecting(live(key), operation.partition(" ")[0])
-    else:
-        made = claims.claim_observing(live(key), operation)
-    assert made is not None
-    return made
-
-
-def expire() -> None:
-    """Let another worker take over."""
-    past = timezone.now() - timedelta(seconds=1)
-    ObservationalRecord.objects.exclude(lease_token=None).update(lease_expires_at=past)
-
-
-def list_ids(key: RecordKey = KEY, **choices: Any) -> list[str]:
-    """Return the ids of the unobserved messages."""
-    return [message.id for message in tracking.list_unobserved(key, **choices)]
-
-
-def buffer(count: int, text: str, **choices: Any) -> commits.Commit:
-    """Buffer the oldest messages as a chunk."""
-    held = claim("buffering")
-    unbuffered = tracking.list_unobserved(KEY, exclude_buffered=True)
-    commit = commits.commit_chunk(held, text, unbuffered[:count], **choices)
-    claims.release(held)
-    return commit
 
 
 def read_hints() -> dict[str, Any]:
@@ -392,79 +346,3 @@ def test_events__start_finish_and_abandoned(thread: StoredThread) -> None:
     generations.clear(KEY)
     assert events.start(record, "observation") is None
     assert not ObservationEvent.objects.exists()
-
-
-def run_at_once(count: int, function: Callable[[int], Any]) -> list[Any]:
-    """Call a function in several threads at once, each with its own connection."""
-
-    def call(number: int) -> Any:
-        try:
-            return function(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(call, range(count)))
-
-
-def create_head(key: RecordKey, _: int) -> str:
-    """Return the id of the live record, and create it if it is missing."""
-    return str(generations.get_or_create_live(key).id)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_get_or_create_head__eight_first_accesses_make_one_record() -> None:
-    make_thread("r", "t")
-    for key in (KEY, RecordKey.about_resource("r")):
-        heads = run_at_once(8, partial(create_head, key))
-        assert len(set(heads)) == 1
-    assert ObservationalRecord.objects.count() == 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_claim__eight_workers_at_once_get_one_claim() -> None:
-    make_thread("r", "t")
-    record = generations.get_or_create_live(KEY)
-    claimed = run_at_once(8, lambda _: claims.claim_observing(record, "observing"))
-    assert len(list(filter(None, claimed))) == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_activate_chunks__two_at_once_activate_each_chunk_once() -> None:
-    thread = make_thread("r", "t")
-    save_tracked(thread, some_messages(thread, 8))
-    generations.get_or_create_live(KEY)
-    for number in range(4):
-        buffer(2, f"* {number}")
-    run_at_once(4, lambda _: commits.activate_chunks(KEY, 1))
-    log = live().active_observations
-    assert [log.count(f"* {number}") for number in range(4)] == [1, 1, 1, 1]
-    assert live().buffered_chunks == []
-
-
-@pytest.mark.django_db(transaction=True)
-def test_saves__eight_at_once_on_one_resource_neither_deadlock_nor_lose_a_row() -> None:
-    key = RecordKey.about_resource("r")
-    made = [make_thread("r", f"t{number}") for number in range(4)]
-    generations.get_or_create_live(key)
-
-    def save_and_observe(number: int) -> None:
-        for turn in range(4):
-            thread = made[(number + turn) % 4]
-            message = a_message(thread, f"{number}-{turn}")
-            with routing.atomic():
-                track(save([message]), scope="resource")
-                claims.request_work(key, None)
-            held = claims.claim_observing(live(key), "observing")
-            if held is not None:
-                batch = tracking.list_unobserved(key, thread_id=thread.id)
-                if batch:
-                    commits.commit_observation(held, f"* {number}-{turn}", batch)
-                claims.release(held)
-
-    run_at_once(8, save_and_observe)
-    rows = MessageObservation.objects.filter(scope="resource")
-    assert rows.count() == 32
-    observed = rows.exclude(chunk=None).count()
-    assert observed == sum(len(chunk.message_ids) for chunk in ObservationChunk.objects.all()) > 0
-    assert len(list_ids(key)) == 32 - observed

@@ -197,10 +197,10 @@ def test_save__decides_as_the_thresholds_do(
         ObservationalRecord.objects.filter(pk=record.pk).update(
             observation_token_count=log_tokens, unproductive_reflection_tokens=log_tokens
         )
-    rows = [(None, count) for count in pending]
-    for position, counts in enumerate(chunks if record else ()):
-        chunk = make_chunk(record, position)
-        rows += [(chunk, count) for count in counts]
+    rows: list[tuple[Any, int]] = [(None, count) for count in pending]
+    for position, counts in enumerate(chunks if record is not None else ()):
+        made_chunk = make_chunk(generations.get_live(key), position)
+        rows += [(made_chunk, count) for count in counts]
     stored = save([a_message(made[index % len(made)]) for index in range(len(rows))])
     track(stored, key.scope)
     for message, (chunk, count) in zip(stored, rows, strict=True):
@@ -240,4 +240,4 @@ def test_save__after_waiting_counts_what_the_other_one_has_saved() -> None:
 def is_any_blocked() -> bool:
     """Whether a transaction waits for a lock."""
     count = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-    return sql.fetch_all(count)[0][0] > 0
+    return bool(sql.fetch_all(count)[0][0])
