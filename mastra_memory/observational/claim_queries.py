@@ -33,14 +33,14 @@ def renew(lease: str, condition: str) -> str:
     """Return SQL that extends a lease. Parameters: seconds, those of the condition, token."""
     return f"""UPDATE {_RECORDS} r
     SET {lease}_expires_at = clock_timestamp() + make_interval(secs => %s)
-    WHERE {condition} AND {_LIVE} AND {lease}_token = %s"""
+    WHERE {condition} AND {_LIVE} AND {lease}_token = %s RETURNING r.id"""
 
 
 def release(lease: str, condition: str) -> str:
     """Return SQL that ends a lease. Parameters: those of the condition, token."""
     return f"""UPDATE {_RECORDS} r
     SET {lease}_token = NULL, {lease}_operation = '', {lease}_expires_at = NULL
-    WHERE {condition} AND {_LIVE} AND {lease}_token = %s"""
+    WHERE {condition} AND {_LIVE} AND {lease}_token = %s RETURNING r.id"""
 
 
 def request_work(condition: str) -> str:
@@ -63,13 +63,14 @@ def request_operation(condition: str) -> str:
 def end_request(condition: str) -> str:
     """Return SQL that removes an operation. Parameters: the operation, the condition's."""
     return f"""UPDATE {_RECORDS} r SET requests = r.requests - %s::text
-    WHERE {condition} AND {_LIVE}"""
+    WHERE {condition} AND {_LIVE} RETURNING r.id"""
 
 
 def finish_work(condition: str) -> str:
     """Return SQL that ends a request. Parameters: those of the condition, the due time."""
     return f"""UPDATE {_RECORDS} r SET due_at = NULL, attempts = 0, error = ''
-    WHERE {condition} AND {_LIVE} AND r.due_at IS NOT DISTINCT FROM %s AND r.requests = '{{}}'"""
+    WHERE {condition} AND {_LIVE} AND r.due_at IS NOT DISTINCT FROM %s AND r.requests = '{{}}'
+    RETURNING r.id"""
 
 
 def fail_work(condition: str) -> str:

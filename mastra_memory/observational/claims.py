@@ -49,23 +49,33 @@ def claim_reflecting(record: ObservationalRecord, operation: ReflectingOperation
 def _claim(record: ObservationalRecord, operation: str, lease: Lease) -> Claim | None:
     key, token = RecordKey.of_record(record), uuid.uuid4()
     condition, params = key.record_condition("r")
-    row = sql.fetch_one(
+    row = _change_live(
         claim_queries.claim(lease, condition), [token, operation, leases.LEASE_SECONDS, *params]
     )
     return None if row is None else Claim(row[0], key, token, operation, lease)
+
+
+def _change_live(statement: str, params: sql.SqlParams) -> sql.SqlRow | None:
+    """Run a statement that changes the live record, and return its row.
+
+    It is run twice if it changes nothing. The first time, it may have waited for a transaction that
+    opened a generation: it does not see that one, and the row it waited for is not live any more.
+    """
+    return sql.fetch_one(statement, params) or sql.fetch_one(statement, params)
 
 
 def renew(claim: Claim) -> bool:
     """Extend the lease. Return False if the claim is lost. Use it with `leases.keep_renewing`."""
     condition, params = claim.key.record_condition("r")
     statement = claim_queries.renew(claim.lease, condition)
-    return bool(sql.execute(statement, [leases.LEASE_SECONDS, *params, claim.token]))
+    return _change_live(statement, [leases.LEASE_SECONDS, *params, claim.token]) is not None
 
 
 def release(claim: Claim) -> bool:
     """Release the lease. Return False if the claim was lost before."""
     condition, params = claim.key.record_condition("r")
-    return bool(sql.execute(claim_queries.release(claim.lease, condition), [*params, claim.token]))
+    statement = claim_queries.release(claim.lease, condition)
+    return _change_live(statement, [*params, claim.token]) is not None
 
 
 def check_claim(claim: Claim, record: ObservationalRecord) -> None:
@@ -80,7 +90,7 @@ def request_work(key: RecordKey, agent_id: str | None) -> str | None:
     While the provider is unavailable, the time of the next attempt is kept.
     """
     condition, params = key.record_condition("r")
-    row = sql.fetch_one(claim_queries.request_work(condition), [agent_id, *params])
+    row = _change_live(claim_queries.request_work(condition), [agent_id, *params])
     return row[0] if row else None
 
 
@@ -90,14 +100,14 @@ def request_operation(
     """Request what a person asked for; return the id of the live record, or None without one."""
     condition, params = key.record_condition("r")
     statement = claim_queries.request_operation(condition)
-    row = sql.fetch_one(statement, [agent_id, operation, user_name, *params])
+    row = _change_live(statement, [agent_id, operation, user_name, *params])
     return row[0] if row else None
 
 
 def end_request(key: RecordKey, operation: str) -> None:
     """Remove the request for an operation, because it was done or has failed."""
     condition, params = key.record_condition("r")
-    sql.execute(claim_queries.end_request(condition), [operation, *params])
+    _change_live(claim_queries.end_request(condition), [operation, *params])
 
 
 def finish_work(key: RecordKey, due_at: datetime | None) -> bool:
@@ -108,7 +118,7 @@ def finish_work(key: RecordKey, due_at: datetime | None) -> bool:
         due_at: `due_at` of the record when the cycle began.
     """
     condition, params = key.record_condition("r")
-    return bool(sql.execute(claim_queries.finish_work(condition), [*params, due_at]))
+    return _change_live(claim_queries.finish_work(condition), [*params, due_at]) is not None
 
 
 def fail_work(key: RecordKey, error: str, *, retry_after: float | None) -> int:
@@ -120,7 +130,7 @@ def fail_work(key: RecordKey, error: str, *, retry_after: float | None) -> int:
         retry_after: Seconds until the next attempt; None to wait for new messages.
     """
     condition, params = key.record_condition("r")
-    row = sql.fetch_one(claim_queries.fail_work(condition), [error[:2000], retry_after, *params])
+    row = _change_live(claim_queries.fail_work(condition), [error[:2000], retry_after, *params])
     return row[0] if row else 0
 
 

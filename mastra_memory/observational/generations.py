@@ -13,7 +13,13 @@ from django.db.models import Prefetch
 from mastra_memory.content import tokens
 from mastra_memory.db import locking, routing, sql, times
 from mastra_memory.db.locking import retry_conflicts
-from mastra_memory.exceptions import ClaimLost, InvalidInput, LogChanged, ThreadNotFound
+from mastra_memory.exceptions import (
+    ClaimLost,
+    ConcurrentUpdate,
+    InvalidInput,
+    LogChanged,
+    ThreadNotFound,
+)
 from mastra_memory.models import ObservationalRecord, ObservationChunk, Scope
 from mastra_memory.models.fields import new_id
 from mastra_memory.models.observational_record import ObservationalRecordQuerySet
@@ -23,6 +29,8 @@ from mastra_memory.observational.keys import RecordKey
 from mastra_memory.observational.thread_metadata import LockedThread
 from mastra_memory.options import merge_options
 
+MAX_LOCK_ATTEMPTS = 10
+"""How often `lock_live` looks again after another transaction has opened a generation."""
 MAX_UNLOCKED_ATTEMPTS = 3
 """How often a log is composed without a lock, before it is composed under the lock."""
 
@@ -82,11 +90,19 @@ def lock_live(key: RecordKey, claim: Claim | None = None) -> ObservationalRecord
 
     Raises:
         ClaimLost: The record does not exist any more, or the claim is not valid any more.
+        ConcurrentUpdate: Other transactions open one generation after the other.
     """
-    records = list_records(key.scope, thread_id=key.thread_id, resource_id=key.resource_id)
-    locked = records.filter(superseded_by=None).select_for_update(no_key=True).first()
-    if locked is None:
-        raise ClaimLost("The observational record was deleted.")
+    live = list_records(key.scope, thread_id=key.thread_id, resource_id=key.resource_id).live()
+    for _ in range(MAX_LOCK_ATTEMPTS):
+        locked = live.select_for_update(no_key=True).first()
+        if locked is not None:
+            break
+        # The statement may have waited for a transaction that opened a generation. It does not see
+        # that one, and the row it waited for is not live any more.
+        if not live.exists():
+            raise ClaimLost("The observational record was deleted.")
+    else:
+        raise ConcurrentUpdate
     if claim is not None:
         claims.check_claim(claim, locked)
     return locked

@@ -32,7 +32,7 @@ from tests.support.factories import (
 from tests.support.waiting import wait_until
 
 KEY = RecordKey.about_thread("t", "r")
-ON: dict[str, Any] = {"observationalMemory": True, "semanticRecall": False}
+ON: dict[str, Any] = {"observationalMemory": True, "semanticRecall": False, "generateTitle": False}
 IN_RESOURCE: dict[str, Any] = ON | {"observationalMemory": {"scope": "resource"}}
 
 
