@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("mastra_memory", "0003_observation"),
+        ("mastra_memory", "0004_user_references"),
     ]
 
     operations = [
