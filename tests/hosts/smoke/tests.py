@@ -11,6 +11,8 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import connections, router
 from django.test import TestCase, TransactionTestCase
+from smoke import addresses
+from smoke.people import make_reviewer, make_user
 
 from mastra_memory import tasks
 from mastra_memory.memory import Memory
@@ -26,8 +28,6 @@ from mastra_memory.models import (
     ThreadChange,
     Visit,
 )
-from smoke import addresses
-from smoke.people import make_reviewer, make_user
 
 TIMES = [
     "2024-10-26T23:59:59.999Z",
