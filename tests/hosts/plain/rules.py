@@ -2,7 +2,6 @@
 
 from rest_framework.permissions import BasePermission
 from rest_framework.throttling import UserRateThrottle
-from rest_framework.views import exception_handler
 
 
 class HasContract(BasePermission):
@@ -17,8 +16,3 @@ class HasContract(BasePermission):
 
 class CountingThrottle(UserRateThrottle):
     """Count the requests of each user."""
-
-
-def handle_exception(error, context):
-    """Wrap errors as all APIs of the product do."""
-    return exception_handler(error, context)

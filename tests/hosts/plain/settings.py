@@ -61,7 +61,7 @@ REST_FRAMEWORK = {
     "DEFAULT_VERSIONING_CLASS": "rest_framework.versioning.NamespaceVersioning",
     "DEFAULT_VERSION": "v1",
     "ALLOWED_VERSIONS": ["v1"],
-    "EXCEPTION_HANDLER": "rules.handle_exception",
+    "EXCEPTION_HANDLER": "failures.handle_exception",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 CELERY_BROKER_URL = "memory://"
