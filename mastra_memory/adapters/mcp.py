@@ -161,23 +161,33 @@ class MemoryTools:
         return self.memory.get_working_memory(thread_id or "", resource_id=owner)
 
     def update_working_memory(
-        self, memory_text: str, thread_id: str | None = None, resource_id: str | None = None
+        self,
+        memory_text: str,
+        thread_id: str | None = None,
+        resource_id: str | None = None,
+        remove: list[str] | None = None,
     ) -> Json:
         """Store what is worth remembering.
 
         Give the whole Markdown text, which replaces the old one. If the memory is JSON, give only
-        the JSON text of what changed, which is merged.
+        the JSON text of what changed, which is merged; null changes nothing. Give the paths of JSON
+        keys to remove, such as `job.title`, in `remove`.
         """
         owner = self._get_owner(resource_id)
         tool = self.memory.working_memory_tool(thread_id or owner, resource_id=owner)
         if tool is None:
             raise InvalidInput("cannot update working memory: it is disabled or read-only")
         if thread_id is not None:
-            return tool.handler({"memory": memory_text})
+            return tool.handler({"memory": memory_text, "remove": remove})
         if self.memory.options.working_memory.scope == "thread":
             raise InvalidInput("thread_id is required: each conversation has its own memory")
         version = self.memory.update_working_memory(
-            "", memory_text, resource_id=owner, mode="merge", source="agent"
+            "",
+            memory_text,
+            resource_id=owner,
+            mode="update",
+            remove=remove or (),
+            source="agent",
         )
         return {"success": True, "version": version}
 

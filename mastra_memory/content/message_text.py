@@ -80,10 +80,11 @@ def replace_text(content: Mapping[str, Any], text: str) -> dict[str, Any]:
 def get_reasoning_text(part: Mapping[str, Any]) -> str:
     """Return the text of a reasoning part, from either of the two forms that are stored.
 
-    Newer parts have a `reasoning` text, older ones a list of `details` with texts.
+    Parts have a `reasoning` text, or a list of `details` with texts. Mastra also stores details
+    with an empty `reasoning`.
     """
     reasoning = part.get("reasoning")
-    if isinstance(reasoning, str):
+    if isinstance(reasoning, str) and reasoning.strip():
         return reasoning
     details = part.get("details")
     texts = [

@@ -70,6 +70,15 @@ class MemoryBase:
             raise AccessDenied
         return thread
 
+    @staticmethod
+    def _check_thread_owner(thread_id: str | None, resource_id: str | None) -> None:
+        """Raise `AccessDenied` if the thread exists and belongs to another resource."""
+        if not thread_id or resource_id is None:
+            return
+        thread = threads.find_thread(thread_id)
+        if thread is not None and thread.resource_id != resource_id:
+            raise AccessDenied
+
     def _has_resource_working_memory(self) -> bool:
         """Return True if a resource shares one working memory between its threads."""
         options = self.options.working_memory

@@ -1,6 +1,6 @@
 """Methods of observational memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mastra_memory import tasks, threads
@@ -42,10 +42,10 @@ class ObservationalMemoryMethods(MemoryBase):
             FeatureDisabled: Observational memory is off.
             AccessDenied: The thread belongs to another resource.
         """
-        record = generations.find_live_in_scope(
-            self._get_observation_scope(), thread_id=thread_id, resource_id=resource_id
-        )
-        return self._check_owner(record, resource_id)
+        scope = self._get_observation_scope()
+        record = generations.find_live_in_scope(scope, thread_id=thread_id, resource_id=resource_id)
+        self._check_owners([record] if record else [], thread_id, resource_id)
+        return record
 
     def get_observational_status(
         self, *, thread_id: str | None = None, resource_id: str | None = None
@@ -117,8 +117,7 @@ class ObservationalMemoryMethods(MemoryBase):
             start=start,
             end=end,
         )
-        for record in records:
-            self._check_owner(record, resource_id)
+        self._check_owners(records, thread_id, resource_id)
         return records
 
     def list_observational_generations(
@@ -155,12 +154,7 @@ class ObservationalMemoryMethods(MemoryBase):
             start=start,
             end=end,
         )
-        for record in found.generations:
-            self._check_owner(record, resource_id)
-        if (
-            found.total and not found.generations
-        ):  # an empty page: check the owner of the current one
-            self.get_observational_record(thread_id=thread_id, resource_id=resource_id)
+        self._check_owners(found.generations, thread_id, resource_id)
         return found
 
     def observe(
@@ -275,13 +269,13 @@ class ObservationalMemoryMethods(MemoryBase):
             FeatureDisabled: Observational memory is off.
             AccessDenied: The thread belongs to another resource.
         """
-        record = generations.wait_for_buffering(
+        self.get_observational_record(thread_id=thread_id, resource_id=resource_id)
+        return generations.wait_for_buffering(
             self._get_observation_scope(),
             thread_id=thread_id,
             resource_id=resource_id,
             timeout=timeout,
         )
-        return self._check_owner(record, resource_id)
 
     @retry_conflicts
     def update_observational_memory_config(
@@ -308,14 +302,20 @@ class ObservationalMemoryMethods(MemoryBase):
             self._get_observation_scope(), config, thread_id=thread_id, resource_id=resource_id
         )
 
-    @staticmethod
-    def _check_owner(
-        record: ObservationalRecord | None, resource_id: str | None
-    ) -> ObservationalRecord | None:
-        """Return the record. Raise `AccessDenied` if it belongs to another resource."""
-        if record is not None and resource_id and record.resource_id != resource_id:
+    def _check_owners(
+        self,
+        records: Sequence[ObservationalRecord],
+        thread_id: str | None,
+        resource_id: str | None,
+    ) -> None:
+        """Raise `AccessDenied` if the thread or a record belongs to another resource.
+
+        A record of a thread has the owner of the thread, so the thread is not read again.
+        """
+        if any(resource_id and record.resource_id != resource_id for record in records):
             raise AccessDenied
-        return record
+        if not records or self._get_observation_scope() != "thread":
+            self._check_thread_owner(thread_id, resource_id or None)
 
     def _get_observation_options(self) -> ObservationalMemoryOptions:
         if self.options.observational_memory is None:

@@ -53,7 +53,8 @@ class RecallMethods(MemoryBase):
             options: Options for this call.
 
         Raises:
-            ThreadNotFound: The thread does not exist.
+            ThreadNotFound: With `resource_id`, and unless matches come from all threads of the
+                resource, the thread does not exist. Otherwise the page is empty.
             AccessDenied: The thread belongs to another resource.
             InvalidInput: An argument is invalid.
             ProviderUnavailable: The embedder did not answer.

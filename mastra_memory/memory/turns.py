@@ -245,8 +245,8 @@ class TurnMethods(MessageSaving):
 
         Args:
             messages: The conversation. A plain string is a message of the user.
-            thread_id: The thread to record the usage for.
-            resource_id: The resource to record the usage for.
+            thread_id: The thread to record the usage for. It need not exist.
+            resource_id: The resource to record the usage for, the owner of the thread.
             model: `provider/model`; None for the model of the settings.
             instructions: Text to add to the instructions of the summary.
             extract: The schema of the data to extract from the conversation. This needs a second
@@ -256,10 +256,12 @@ class TurnMethods(MessageSaving):
             The summary, the extracted data or the reason why there is none, and the usage.
 
         Raises:
+            AccessDenied: The thread belongs to another resource.
             InvalidInput: A message is invalid, or there are too many.
             ProviderUnavailable: The model did not answer; try again later.
             ProviderRefused: The model refused the request, or its name or key is invalid.
         """
+        self._check_thread_owner(thread_id, resource_id)
         # Rows need the id of a thread, even though these are not stored in any.
         row_thread_id = thread_id or resource_id or "conversation"
         rows = turns.build_rows(

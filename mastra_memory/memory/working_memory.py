@@ -1,17 +1,20 @@
 """Methods of working memory."""
 
 import uuid
+from collections.abc import Sequence
 
 from mastra_memory import threads, working_memory
+from mastra_memory.context.thread_history import ThreadState
 from mastra_memory.db import routing
 from mastra_memory.db.locking import retry_conflicts
-from mastra_memory.exceptions import FeatureDisabled, InvalidInput
+from mastra_memory.exceptions import AccessDenied, FeatureDisabled, InvalidInput
 from mastra_memory.memory.base import MemoryBase, OptionOverrides, make_async
 from mastra_memory.options import WorkingMemoryOptions
-from mastra_memory.types import RevisionPage
+from mastra_memory.types import RevisionPage, StoredThread
 
 UserId = int | str | uuid.UUID
 """A primary key of the user model."""
+NO_RESOURCE = "Resource-scoped working memory needs a resourceId, or a thread that exists"
 
 
 class WorkingMemoryMethods(MemoryBase):
@@ -28,19 +31,21 @@ class WorkingMemoryMethods(MemoryBase):
 
         Args:
             thread_id: The thread. In resource scope its resource is used.
-            resource_id: In resource scope, the resource to use instead.
+            resource_id: The owner of the thread. In resource scope, the thread need not exist.
             options: Options for this call.
 
         Raises:
+            AccessDenied: The thread belongs to another resource.
             InvalidInput: In resource scope, the thread does not exist and there is no
                 `resource_id`.
         """
-        merged = self.options.merged(options).working_memory
-        if not merged.enabled:
+        merged = self.options.merged(options)
+        if not merged.working_memory.enabled:
             return None
-        return working_memory.find_content(
-            self._get_working_memory_owner(merged, thread_id, resource_id)
-        )
+        state = ThreadState.read(merged, thread_id, resource_id)
+        if merged.working_memory.scope != "thread" and not (state.exists or resource_id):
+            raise InvalidInput(NO_RESOURCE)
+        return state.working_memory or None
 
     @retry_conflicts
     def update_working_memory(
@@ -51,6 +56,7 @@ class WorkingMemoryMethods(MemoryBase):
         resource_id: str | None = None,
         options: OptionOverrides | None = None,
         mode: working_memory.UpdateMode = "replace",
+        remove: Sequence[str] = (),
         source: str = "python",
         author_id: UserId | None = None,
     ) -> int:
@@ -59,15 +65,19 @@ class WorkingMemoryMethods(MemoryBase):
         Args:
             thread_id: The thread. In resource scope its resource is used.
             content: The new text; empty to clear it. JSON text if the options have a schema.
-            resource_id: In resource scope, the resource to use instead.
+            resource_id: The owner of the thread. In resource scope, the thread need not exist.
             options: Options for this call.
-            mode: `merge` merges JSON into the stored JSON; `replace` replaces the text.
+            mode: `replace` replaces the text. With a schema, `merge` merges JSON into the stored
+                JSON, and null removes a key; `update` merges too, but null changes nothing.
+            remove: With a schema and a mode that merges, paths of keys to remove before, such as
+                `job.title`.
             source: Where the change comes from; stored with the revision.
             author_id: The user who makes the change; stored with the revision.
 
         Raises:
             FeatureDisabled: Working memory is off.
             ThreadNotFound: In thread scope, the thread does not exist.
+            AccessDenied: The thread belongs to another resource.
             InvalidInput: There is no resource, the text does not match the schema, or the
                 unfilled template would replace a text with content.
         """
@@ -75,7 +85,13 @@ class WorkingMemoryMethods(MemoryBase):
         with routing.atomic():  # Locks the thread, so that it cannot be deleted meanwhile.
             owner = self._get_working_memory_owner(merged, thread_id, resource_id, touch=True)
             return working_memory.update_content(
-                owner, content, merged, mode=mode, source=source, author_id=author_id
+                owner,
+                content,
+                merged,
+                mode=mode,
+                remove=remove,
+                source=source,
+                author_id=author_id,
             )
 
     def get_working_memory_template(
@@ -96,13 +112,14 @@ class WorkingMemoryMethods(MemoryBase):
 
         Args:
             thread_id: The thread. In resource scope its resource is used.
-            resource_id: In resource scope, the resource to use instead.
+            resource_id: The owner of the thread. In resource scope, the thread need not exist.
             options: Options for this call.
 
         Returns:
             Instructions and the current text, or None if working memory is off.
 
         Raises:
+            AccessDenied: The thread belongs to another resource.
             InvalidInput: In resource scope, the thread does not exist and there is no
                 `resource_id`.
         """
@@ -140,14 +157,15 @@ class WorkingMemoryMethods(MemoryBase):
         if not memory_options.enabled or not memory_options.agent_managed or merged.read_only:
             return None
 
-        def write(content: str) -> int:
+        def write(content: str, remove: Sequence[str] = ()) -> int:
             self._get_or_create_thread(thread_id, resource_id)
             return self.update_working_memory(
                 thread_id,
                 content,
                 resource_id=resource_id,
                 options=options,
-                mode="merge",
+                mode="update",
+                remove=remove,
                 source="agent",
             )
 
@@ -169,13 +187,14 @@ class WorkingMemoryMethods(MemoryBase):
 
         Args:
             thread_id: The thread. In resource scope its resource is used.
-            resource_id: In resource scope, the resource to use instead.
+            resource_id: The owner of the thread. In resource scope, the thread need not exist.
             options: Options for this call.
             page: The number of the page, from 0.
             per_page: Revisions on a page.
 
         Raises:
             FeatureDisabled: Working memory is off.
+            AccessDenied: The thread belongs to another resource.
             InvalidInput: There is no resource, or `page` or `per_page` is invalid.
         """
         owner = self._get_working_memory_owner(
@@ -199,19 +218,23 @@ class WorkingMemoryMethods(MemoryBase):
         Args:
             thread_id: The thread. In resource scope its resource is used.
             version: The version to restore.
-            resource_id: In resource scope, the resource to use instead.
+            resource_id: The owner of the thread. In resource scope, the thread need not exist.
             options: Options for this call.
             source: Where the change comes from; stored with the revision.
             author_id: The user who makes the change; stored with the revision.
 
         Raises:
             FeatureDisabled: Working memory is off.
+            ThreadNotFound: In thread scope, the thread does not exist.
+            AccessDenied: The thread belongs to another resource.
             InvalidInput: There is no resource, or no such version.
         """
-        owner = self._get_working_memory_owner(
-            self._get_working_memory_options(options), thread_id, resource_id
-        )
-        return working_memory.restore_revision(owner, version, source=source, author_id=author_id)
+        merged = self._get_working_memory_options(options)
+        with routing.atomic():  # Locks the thread, so that it cannot be deleted meanwhile.
+            owner = self._get_working_memory_owner(merged, thread_id, resource_id, touch=True)
+            return working_memory.restore_revision(
+                owner, version, source=source, author_id=author_id
+            )
 
     def _get_working_memory_options(self, options: OptionOverrides | None) -> WorkingMemoryOptions:
         merged = self.options.merged(options).working_memory
@@ -227,19 +250,24 @@ class WorkingMemoryMethods(MemoryBase):
         *,
         touch: bool = False,
     ) -> working_memory.Owner:
-        """Return the thread or resource that owns the text; `touch` locks the thread."""
-        if options.scope != "thread":
-            return working_memory.Owner(resource_id or self._get_resource_id(thread_id))
-        thread = threads.touch_thread(thread_id) if touch else threads.find_thread(thread_id)
-        return working_memory.Owner(thread.resource_id if thread else "", thread_id)
+        """Return the thread or resource that owns the text; `touch` locks the thread.
 
-    def _get_resource_id(self, thread_id: str) -> str:
-        thread = threads.find_thread(thread_id)
-        if thread is None:
-            raise InvalidInput(
-                "Resource-scoped working memory needs a resourceId, or a thread that exists"
-            )
-        return thread.resource_id
+        Raises:
+            AccessDenied: The thread belongs to another resource.
+        """
+        is_by_thread = options.scope == "thread"
+        if is_by_thread and touch:
+            thread: StoredThread | None = threads.touch_thread(thread_id)
+        else:
+            thread = threads.find_thread(thread_id) if thread_id else None
+        if thread is not None and resource_id is not None and thread.resource_id != resource_id:
+            raise AccessDenied
+        owner_id = thread.resource_id if thread else resource_id
+        if is_by_thread:
+            return working_memory.Owner(owner_id or "", thread_id)
+        if not owner_id:
+            raise InvalidInput(NO_RESOURCE)
+        return working_memory.Owner(owner_id)
 
     aget_working_memory = make_async(get_working_memory)
     aupdate_working_memory = make_async(update_working_memory)

@@ -39,7 +39,7 @@ class ManagedMemory:
         parts = [
             _INSTRUCTIONS if schema is None else _SCHEMA_INSTRUCTIONS,
             prompt_escaping.wrap_in_tag("working_memory_template", template),
-            prompt_escaping.wrap_in_tag("working_memory_data", self.content or "null"),
+            working_memory.render_data(self.content),
         ]
         return Extractor(
             name=NAME,

@@ -17,7 +17,7 @@ from mastra_memory.options import MemoryOptions
 from mastra_memory.recall import history, limits, matches, recent, window
 from mastra_memory.recall.recent import TokenLimitCursor
 from mastra_memory.search.types import Matches
-from mastra_memory.threads import get_thread
+from mastra_memory.threads import find_thread, get_thread
 from mastra_memory.types import Include, MessageFilter, MessagePage, StoredMessage
 
 EMPTY_PAGE = MessagePage([], 0, 0, 0, False)
@@ -121,7 +121,8 @@ def recall(
         include_total: False skips the count; see `history.read_page`.
 
     Raises:
-        ThreadNotFound: The thread does not exist.
+        ThreadNotFound: The thread does not exist. As in Mastra, the page is empty instead if there
+            is no `resource_id`, or if matches come from all threads of the resource.
         AccessDenied: `resource_id` is not the owner of the thread.
         InvalidInput: An argument or option is invalid.
         ProviderUnavailable, ProviderRefused, EmbedderMismatch: See `engine.find_matches`.
@@ -151,7 +152,7 @@ def recall(
                 # Like Mastra, return the number in the options, even if a smaller one was used.
                 history_page = replace(history_page, per_page=options.last_messages)
     except ThreadNotFound:
-        if not matches.spans_threads(options):
+        if resource_id is not None and not matches.spans_threads(options):
             raise
         history_page = _build_empty_page(options, page, per_page)
     found = Matches()
@@ -160,8 +161,11 @@ def recall(
             options, vector_search_string or "", thread_id=thread_id, resource_id=resource_id
         )
     added: list[StoredMessage] = []
-    if found.scored or include:
-        owner = resource_id or get_thread(thread_id).resource_id
+    owner = resource_id
+    if owner is None and (found.scored or include):
+        thread = find_thread(thread_id)
+        owner = thread.resource_id if thread else None
+    if owner is not None and (found.scored or include):
         added = matches.read_windows(options, found, resource_id=owner, include=include)
     messages = _combine(history_page.messages, added, include_system_reminders, hide_signals)
     messages = _drop_lone_results(messages)
@@ -225,7 +229,9 @@ def _build_empty_page(
     options: MemoryOptions, page: int, per_page: int | Literal[False] | None
 ) -> MessagePage:
     """Return the history of a thread that does not exist yet."""
-    if per_page is None:  # the history is limited by tokens and has one page
+    if per_page is None and options.message_history is None:
+        per_page = options.last_messages
+    elif per_page is None:  # the history is limited by tokens and has one page
         page = 0
         per_page = options.last_messages if options.last_messages_is_set else False
     return replace(EMPTY_PAGE, page=page, per_page=per_page)

@@ -1,6 +1,6 @@
 """Working memory: a text that is stored for a thread or a resource, with its revisions."""
 
-from mastra_memory.working_memory.prompts import build_system_text
+from mastra_memory.working_memory.prompts import build_system_text, render_data
 from mastra_memory.working_memory.revisions import list_revisions, restore_revision
 from mastra_memory.working_memory.schema import build_empty_value
 from mastra_memory.working_memory.storage import (
@@ -32,6 +32,7 @@ __all__ = [
     "find_for_thread",
     "list_revisions",
     "pop_from_metadata",
+    "render_data",
     "restore_revision",
     "save_for_resource",
     "save_for_thread",

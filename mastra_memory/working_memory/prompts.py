@@ -16,7 +16,8 @@ _REPLACE_INSTRUCTIONS = (
     "Give the tool the whole text each time, as in the template: it replaces the old one."
 )
 _MERGE_INSTRUCTIONS = (
-    "Give the tool only what changed: it is merged, null removes a key, an array replaces."
+    "Give the tool only what changed: it is merged, null changes nothing, an array replaces. Name"
+    " in remove the paths of what is no longer true."
 )
 _PATCH_INSTRUCTIONS = (
     "Give the tool only the new text, and the text that it replaces if it corrects one."
@@ -35,10 +36,9 @@ def build_system_text(
         read_only: Leave out the instructions for the tool that updates it.
     """
     if read_only or not options.agent_managed:
-        if not content:
+        if not (content and content.strip()):
             return f"# Working memory\n{EMPTY_TEXT}"
-        data = prompt_escaping.wrap_in_tag(DATA_TAG, content)
-        return f"# Working memory\n{_DATA_INSTRUCTIONS}\n\n{data}"
+        return f"# Working memory\n{_DATA_INSTRUCTIONS}\n\n{render_data(content)}"
     how = _MERGE_INSTRUCTIONS if options.schema is not None else _REPLACE_INSTRUCTIONS
     if options.version == "vnext" and options.schema is None:
         how = _PATCH_INSTRUCTIONS
@@ -51,6 +51,13 @@ def build_system_text(
             "",
             prompt_escaping.wrap_in_tag(TEMPLATE_TAG, build_template(options).empty_content),
             "",
-            prompt_escaping.wrap_in_tag(DATA_TAG, content or "null"),
+            render_data(content),
         )
+    )
+
+
+def render_data(content: str | None) -> str:
+    """Return the stored working memory between tags, or a sentence that says that it is empty."""
+    return prompt_escaping.wrap_in_tag(
+        DATA_TAG, content if content and content.strip() else EMPTY_TEXT
     )

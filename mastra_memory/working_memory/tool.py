@@ -1,18 +1,19 @@
 """Build the tool that an agent uses to update its working memory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.options import WorkingMemoryOptions
-from mastra_memory.working_memory import patching
+from mastra_memory.working_memory import json_merge, patching
 
 TOOL_NAME = "updateWorkingMemory"
 
-WriteContent = Callable[[str], int]
-"""A function that stores the Markdown or a partial JSON object, and returns the version."""
+WriteContent = Callable[[str, Sequence[str]], int]
+"""A function that stores the Markdown, or merges a partial JSON object after it has removed the
+keys at some paths. It returns the version."""
 ToolResult = dict[str, Any]
 
 
@@ -64,7 +65,8 @@ not only what changed: it replaces what was kept. Call this whenever something n
 comes up, without mentioning it to the user."""
 _MERGE_DESCRIPTION = """\
 Keep what is worth remembering about the user and this work. Give only what changed: \
-objects are merged, an array replaces the old one, null removes a key. Call this whenever \
+objects are merged, an array replaces the old one, null changes nothing. Name in remove what is \
+no longer true. Call this whenever \
 something new or corrected comes up, without mentioning it to the user."""
 _PATCH_DESCRIPTION = """\
 Add to what is kept about the user and this work, or correct a part of it. Call \
@@ -81,6 +83,9 @@ _TEXT_PARAMETERS = {
 def _build_merge_parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tool's parameters: nothing is required, and everything may be null.
 
+    A null changes nothing, because models must give all keys under strict schemas. Keys are removed
+    by their paths in `remove`.
+
     Definitions are moved to the top level, to which `$ref` points.
     """
     memory_schema = {
@@ -89,7 +94,12 @@ def _build_merge_parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "type": "object",
         "properties": {
-            "memory": {**_make_optional(memory_schema), "description": "Only what changed."}
+            "memory": {**_make_optional(memory_schema), "description": "Only what changed."},
+            "remove": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Paths of keys to remove, for example `job.title`.",
+            },
         },
         "required": ["memory"],
     }
@@ -113,9 +123,9 @@ def _make_optional(schema: Any) -> Any:
     return changed
 
 
-def _write_and_report(write: WriteContent, content: str) -> ToolResult:
+def _write_and_report(write: WriteContent, content: str, remove: Sequence[str] = ()) -> ToolResult:
     try:
-        write(content)
+        write(content, remove)
     except InvalidInput as error:
         return {"success": False, "message": str(error)}
     return {"success": True}
@@ -133,12 +143,27 @@ def _build_replace_handler(write: WriteContent) -> Callable[[Mapping[str, Any]],
 
 def _build_merge_handler(write: WriteContent) -> Callable[[Mapping[str, Any]], ToolResult]:
     def handle(arguments: Mapping[str, Any]) -> ToolResult:
-        given = arguments.get("memory")
-        if given is None:
+        given, remove = arguments.get("memory"), arguments.get("remove")
+        remove = [remove] if isinstance(remove, str) else remove or []
+        if not isinstance(remove, list) or not all(isinstance(path, str) for path in remove):
+            return {"success": False, "message": "remove must be a list of paths"}
+        content = _format_update(given)
+        if not (content or remove):
             return {"success": True, "message": "memory is unchanged"}
-        return _write_and_report(write, given if isinstance(given, str) else json_text.dumps(given))
+        return _write_and_report(write, content, remove)
 
     return handle
+
+
+def _format_update(given: Any) -> str:
+    """Return the JSON text of an update without nulls; empty if nothing is left."""
+    if isinstance(given, str):
+        try:
+            given = json_text.loads(given)
+        except InvalidInput:
+            return str(given)  # It is refused with a message for the model.
+    update = json_merge.drop_nulls(given)
+    return "" if update is None or (update == {} != given) else json_text.dumps(update)
 
 
 def _build_patch_handler(

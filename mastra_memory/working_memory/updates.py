@@ -1,5 +1,6 @@
 """Update working memory: replace or merge it, and validate it against its schema."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from mastra_memory.db import json_text
@@ -9,7 +10,9 @@ from mastra_memory.working_memory import json_merge, schema, storage
 from mastra_memory.working_memory.storage import Owner
 from mastra_memory.working_memory.template import is_empty_template
 
-UpdateMode = Literal["replace", "merge"]
+UpdateMode = Literal["replace", "merge", "update"]
+"""How a new text changes the stored one if there is a schema. `merge` merges JSON, and null removes
+a key as in RFC 7396. `update` merges JSON too, but null changes nothing."""
 
 EMPTY_TEMPLATE_ERROR = "this is the empty template; it would delete the stored content"
 
@@ -20,6 +23,7 @@ def update_content(
     options: WorkingMemoryOptions,
     *,
     mode: UpdateMode = "replace",
+    remove: Sequence[str] = (),
     source: str,
     author_id: Any = None,
 ) -> int:
@@ -31,7 +35,9 @@ def update_content(
         owner: The thread or resource that the working memory belongs to.
         content: Markdown, or JSON text if the options have a schema. An empty text clears it.
         options: The agent's options.
-        mode: Without a schema, `merge` also replaces the text, because Markdown has no keys.
+        mode: See `UpdateMode`. Without a schema, every mode replaces the text, because Markdown
+            has no keys.
+        remove: Paths of keys to remove before JSON is merged; see `json_merge.remove_paths`.
         source: The source of the change, stored in the revision.
         author_id: The id of the user who made the change, if any.
 
@@ -42,11 +48,12 @@ def update_content(
     update: Any = None
     storage.check_size(content)
     if options.schema is not None and content:
-        update = schema.validate_content(options.schema, content, partial=mode == "merge")
+        update = schema.validate_content(options.schema, content, partial=mode != "replace")
 
     def build_content(current: str) -> str | None:
-        if mode == "merge" and options.schema is not None:
-            return _merge_into(current, update)
+        if mode != "replace" and options.schema is not None:
+            changes = json_merge.drop_nulls(update) if mode == "update" else update
+            return _merge_into(current, changes, remove)
         is_empty_update = current and content and is_empty_template(options, content)
         if is_empty_update and not is_empty_template(options, current):
             raise InvalidInput(
@@ -58,8 +65,8 @@ def update_content(
     return storage.update_locked(owner, build_content, source=source, author_id=author_id)
 
 
-def _merge_into(current: str, update: Any) -> str | None:
+def _merge_into(current: str, update: Any, remove: Sequence[str]) -> str | None:
     """Return the merged text, or None if the update changes nothing."""
     stored = json_merge.parse_object(current)
-    result = json_merge.merge_objects(stored, update)
+    result = json_merge.merge_objects(json_merge.remove_paths(stored, remove), update)
     return None if current and result == stored else json_text.dumps(result)

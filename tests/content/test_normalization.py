@@ -43,6 +43,22 @@ def test_read_parts__known_types() -> None:
 
 
 @pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({"reasoning": "why"}, "why"),
+        ({"reasoning": "why", "details": [{"type": "text", "text": "other"}]}, "why"),
+        ({"reasoning": "", "details": [{"type": "text", "text": "why"}]}, "why"),
+        ({"reasoning": " ", "details": [{"text": "a"}, {"data": "x"}, {"text": "b"}]}, "a\nb"),
+        ({"details": [{"type": "text", "text": "why"}]}, "why"),
+        ({"reasoning": None, "details": "x"}, ""),
+        ({"reasoning": "", "details": [{"type": "redacted", "data": "x"}]}, ""),
+    ],
+)
+def test_get_reasoning_text__reads_both_forms(part: dict[str, Any], text: str) -> None:
+    assert message_text.get_reasoning_text({"type": "reasoning", **part}) == text
+
+
+@pytest.mark.parametrize(
     ("invocation", "state", "error"),
     [
         ({"state": "output-error", "errorText": "boom"}, "output-error", "boom"),

@@ -102,7 +102,16 @@ def test_recall__refuses_strangers_and_unknown_threads(thread: StoredThread) -> 
         with pytest.raises(AccessDenied):
             selection.recall(THREE, "t", resource_id="s", per_page=per_page)
         with pytest.raises(ThreadNotFound):
-            selection.recall(THREE, "nobody", per_page=per_page)
+            selection.recall(THREE, "nobody", resource_id="r", per_page=per_page)
+
+
+@pytest.mark.parametrize("include", [[], [Include(id="m1")]])
+@pytest.mark.parametrize(("per_page", "returned"), [(None, 3), (0, 0), (2, 2), (False, False)])
+def test_recall__missing_thread_without_resource_is_empty(
+    thread: StoredThread, per_page: int | None, returned: int, include: list[Include]
+) -> None:
+    page = selection.recall(THREE, "nobody", per_page=per_page, include=include)
+    assert page == MessagePage([], 0, 0, returned, False)
 
 
 def test_recall__another_owners_message_as_anchor_is_left_out(thread: StoredThread) -> None:

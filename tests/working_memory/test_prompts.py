@@ -7,6 +7,7 @@ import pytest
 from mastra_memory.memory import Memory
 from mastra_memory.options import MemoryOptions
 from mastra_memory.working_memory import build_system_text
+from mastra_memory.working_memory.prompts import EMPTY_TEXT
 from tests.support.factories import make_thread
 
 ON: dict[str, Any] = {"workingMemory": {"enabled": True}}
@@ -55,7 +56,8 @@ def test_system_text__has_instructions_and_content() -> None:
     text = render_prompt("name: Ann")
     assert "updateWorkingMemory" in text and "# User Information" in text
     assert f"{OPEN}\nname: Ann\n{CLOSE}" in text
-    assert f"{OPEN}\nnull\n{CLOSE}" in render_prompt(None)
+    assert f"{OPEN}\n{EMPTY_TEXT}\n{CLOSE}" in render_prompt(None)
+    assert all("null" not in render_prompt(empty) for empty in (None, "", " \n"))
 
 
 def test_system_text__by_schema_shows_the_empty_object() -> None:

@@ -85,8 +85,46 @@ def test_tool__by_schema_only_what_changed_is_given() -> None:
         "prefs": {"tone": "dry", "lang": "de"},
         "tags": ["y"],
     }
-    update.handler({"memory": {"name": None, "prefs": {"tone": None}}})
-    assert json.loads(known(JSON) or "") == {"prefs": {"lang": "de"}, "tags": ["y"]}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"memory": {"name": None, "prefs": None, "city": "Rome"}},
+         {"name": "Ann", "prefs": {"tone": "dry", "lang": "de"}, "city": "Rome"}),
+        ({"memory": {"prefs": {"tone": None, "lang": "fr"}}},
+         {"name": "Ann", "prefs": {"tone": "dry", "lang": "fr"}}),
+        ({"memory": '{"name": null, "tags": [null]}'},
+         {"name": "Ann", "prefs": {"tone": "dry", "lang": "de"}, "tags": [None]}),
+        ({"memory": {"other": {"deep": None}}},
+         {"name": "Ann", "prefs": {"tone": "dry", "lang": "de"}}),
+        ({"memory": {}, "remove": ["name", "prefs.tone", "none", "prefs.tone.x"]},
+         {"prefs": {"lang": "de"}}),
+        ({"memory": None, "remove": "prefs"}, {"name": "Ann"}),
+        ({"remove": ["prefs"], "memory": {"prefs": {"lang": "it"}, "name": None}},
+         {"name": "Ann", "prefs": {"lang": "it"}}),
+    ],
+)  # fmt: skip
+def test_tool__by_schema_null_changes_nothing(
+    arguments: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    make_thread("r", "t")
+    update = tool(JSON)
+    update.handler({"memory": {"name": "Ann", "prefs": {"tone": "dry", "lang": "de"}}})
+    assert update.handler(arguments)["success"] is True
+    assert json.loads(known(JSON) or "") == expected
+
+
+@pytest.mark.django_db
+def test_tool__by_schema_invalid_paths_are_answered() -> None:
+    make_thread("r", "t")
+    for remove in (5, [5], {"name": 1}):
+        assert tool(JSON).handler({"memory": {"name": "Ann"}, "remove": remove}) == {
+            "success": False,
+            "message": "remove must be a list of paths",
+        }
+    assert known(JSON) is None
 
 
 @pytest.mark.django_db
@@ -98,7 +136,7 @@ def test_tool__by_schema_what_does_not_fit_is_answered_not_raised() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("arguments", [{}, {"memory": None}])
+@pytest.mark.parametrize("arguments", [{}, {"memory": None}, {"memory": {"name": None}}])
 def test_tool__by_schema_nothing_is_unchanged(arguments: dict[str, Any]) -> None:
     make_thread("r", "t")
     assert tool(JSON).handler(arguments) == {"success": True, "message": "memory is unchanged"}

@@ -135,6 +135,8 @@ class JsonParameter(Parameter):
         schema: The schema of the parsed value, if it differs from that of `child`.
     """
 
+    default_error_messages = {"brackets": "expected JSON, such as {name}={{}}, and no brackets"}
+
     def __init__(
         self,
         description: str,
@@ -147,7 +149,13 @@ class JsonParameter(Parameter):
         self._spectacular_annotation = {"field": {**schema, json_schemas.SENT_AS_JSON: True}}
 
     def get_value(self, dictionary: Any) -> Any:
-        """Return the list of values of the parameter. An empty value is validated, not skipped."""
+        """Return the list of values of the parameter. An empty value is validated, not skipped.
+
+        Names with brackets, such as `filter[roles]`, are refused, so that a filter is never
+        ignored.
+        """
+        if any(name.startswith(f"{self.field_name}[") for name in dictionary):
+            self.fail("brackets")
         return dictionary.getlist(self.field_name) or empty
 
     def parse(self, text: str) -> Any:
