@@ -49,7 +49,10 @@ def test_observe_messages__asks_for_the_whole_new_text() -> None:
     )
     assert (found.text, found.working_memory, found.extracted) == ("* a", "# Name: Ann", {})
     assert "<working_memory_template>\n# Name:\n</working_memory_template>" in request.instructions
-    assert "<working_memory_data>\nnull\n</working_memory_data>" in request.instructions
+    assert (
+        "<working_memory_data>\nNothing is stored yet.\n</working_memory_data>"
+        in request.instructions
+    )
 
 
 def test_observe_messages__a_schema_takes_a_second_call() -> None:
