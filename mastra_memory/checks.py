@@ -173,7 +173,7 @@ def check_paths(**_: Any) -> list[checks.CheckMessage]:
         for name in ("TOKEN_COUNTER", "RESOURCE_FOR_REQUEST", "ADMIN_THREADS")
     }
     paths |= {f"REST_FRAMEWORK {name}": value for name, value in current.REST_FRAMEWORK.items()}
-    errors = []
+    errors: list[checks.CheckMessage] = []
     for name, value in paths.items():
         for entry in value if isinstance(value, list | tuple) else [value]:
             if isinstance(entry, str) and entry and (reason := _find_import_error(entry)):
@@ -195,7 +195,7 @@ def check_redaction(**_: Any) -> list[checks.CheckMessage]:
     """Report entries of `REDACT` that mask nothing."""
     if conf.find_config_error() or isinstance(entries := conf.app_settings().REDACT, str):
         return []
-    errors = []
+    errors: list[checks.CheckMessage] = []
     for entry in entries:
         try:
             redaction.compile_entry(entry)
