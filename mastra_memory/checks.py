@@ -21,6 +21,7 @@ from mastra_memory.exceptions import (
     MemoryNotConfigured,
 )
 from mastra_memory.llm import text_models
+from mastra_memory.search.times import words as time_words
 
 MIN_PGVECTOR_VERSION = (0, 8)
 """The first version with iterative index scans. Without them, a scan of the index could find too
@@ -246,6 +247,23 @@ def _find_missing_library(module: str, extra: str) -> str:
     if find_spec(module) is not None:
         return ""
     return f"{module} is not installed. Run: pip install 'django-mastra-memory[{extra}]'"
+
+
+@checks.register("mastra_memory")
+def check_time_languages(**_: Any) -> list[checks.CheckMessage]:
+    """Report languages of `SEARCH_TIME_LANGUAGES` that are not supported."""
+    if conf.find_config_error():
+        return []
+    languages = conf.app_settings().SEARCH_TIME_LANGUAGES
+    known = ", ".join(sorted(time_words.LANGUAGES))
+    if isinstance(languages, str) or any(name not in [*time_words.LANGUAGES] for name in languages):
+        return [
+            checks.Error(
+                f"MASTRA_MEMORY['SEARCH_TIME_LANGUAGES'] must be a list of: {known}.",
+                id="mastra_memory.E027",
+            )
+        ]
+    return []
 
 
 def _is_duration(value: Any) -> bool:

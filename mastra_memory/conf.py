@@ -110,6 +110,9 @@ class AppSettings:
     work stays queued in the database. Raise it if the broker is far away."""
     SEARCH_LANGUAGE: str = "english"
     """PostgreSQL's text search configuration. Run `manage.py mastra_reindex` after a change."""
+    SEARCH_TIME_LANGUAGES: Sequence[str] = ("en", "de", "fr", "es")
+    """Languages in which expressions of time such as `last week` are recognized in queries: `de`,
+    `en`, `es`, `fr`, `it`, `nl`, `pt`. Empty for none."""
 
 
 def app_settings() -> AppSettings:

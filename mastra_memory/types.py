@@ -106,6 +106,22 @@ class ThreadPage:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeRange:
+    """A range of time that a query names, such as `last week`."""
+
+    text: str
+    """The words of the query."""
+    start: datetime
+    """The first instant, in UTC."""
+    end: datetime
+    """The first instant after the range, in UTC."""
+
+    def contains(self, seconds: float) -> bool:
+        """Return whether a time, in seconds since 1970, is in the range."""
+        return self.start.timestamp() <= seconds < self.end.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
 class MessagePage:
     """A page of a message list, with the messages that `include` or semantic recall added."""
 
@@ -118,6 +134,8 @@ class MessagePage:
     has_more: bool
     usage_tokens: int = 0
     """Tokens spent on embedding the query."""
+    interpreted_time: Sequence[TimeRange] = ()
+    """The ranges of time that the query of a recall names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +209,9 @@ class SearchResult:
     """`semantic`, `text` or `hybrid`."""
     usage_tokens: int = 0
     """Tokens spent on embedding the query."""
+    interpreted_time: Sequence[TimeRange] = ()
+    """The ranges of time that the query names. Messages of these times are preferred. Empty if the
+    search had no `search_type`."""
 
     @property
     def count(self) -> int:

@@ -145,6 +145,9 @@ MASTRA_MEMORY: dict[str, Any] = {
     "BROKER_TIMEOUT": env.read_seconds("CELERY_BROKER_TIMEOUT", 0.04),
     "RETENTION_DAYS": env.read_int("MASTRA_MEMORY_RETENTION_DAYS", 0) or None,
     "SEARCH_LANGUAGE": os.environ.get("MASTRA_MEMORY_SEARCH_LANGUAGE") or "english",
+    "SEARCH_TIME_LANGUAGES": env.read_list(
+        "MASTRA_MEMORY_SEARCH_TIME_LANGUAGES", ("en", "de", "fr", "es")
+    ),
 }
 
 # The memory API has its own limit and answers 413 in JSON; Django's limit must not apply first.

@@ -42,6 +42,16 @@ def test_check_settings__reports_unknown_names(memory_settings: Callable[..., No
     assert error.id == "mastra_memory.E001" and "OPTION, Z" in error.msg
 
 
+@pytest.mark.parametrize("languages", ["en", ["en", "tlh"]])
+def test_check_time_languages__reports_unknown_ones(
+    memory_settings: Callable[..., None], languages: Any
+) -> None:
+    assert checks.check_time_languages() == []
+    memory_settings(SEARCH_TIME_LANGUAGES=languages)
+    (error,) = checks.check_time_languages()
+    assert error.id == "mastra_memory.E027" and "de, en, es, fr, it, nl, pt" in error.msg
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

@@ -1,6 +1,8 @@
 """Options of agents: defaults, merging and validation."""
 
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -8,6 +10,7 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.options import (
     DEFAULT_TEMPLATE,
     MemoryOptions,
+    TimeOptions,
     camel_keys,
     merge_options,
     snake_keys,
@@ -161,3 +164,28 @@ def test_parse__reports_all_errors_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         parse({"lastMessages": -1, "readOnly": 5})
     assert [issue.field for issue in refused.value.issues] == ["last_messages", "read_only"]
+
+
+@pytest.mark.parametrize(
+    ("value", "zone"),
+    [
+        (True, None),
+        ({}, None),
+        ({"timeZone": "Asia/Tokyo"}, "Asia/Tokyo"),
+        ({"time_zone": "UTC"}, "UTC"),
+    ],
+)
+def test_parse__time_is_on_by_default(value: Any, zone: str | None) -> None:
+    for options in (parse({"semanticRecall": {"time": value}}), parse({"semantic_recall": True})):
+        assert options.semantic_recall is not None
+        assert options.semantic_recall.time is not None
+    recall = parse({"semantic_recall": {"time": value}}).semantic_recall
+    assert recall is not None and recall.time is not None
+    assert recall.time.zone == (None if zone is None else ZoneInfo(zone))
+
+
+def test_parse__time_can_be_turned_off_and_on_again() -> None:
+    off = parse({"semanticRecall": {"time": False}})
+    assert off.semantic_recall is not None and off.semantic_recall.time is None
+    on = off.merged({"semantic_recall": {"time": {"now": "2024-05-01T00:00:00Z"}}}).semantic_recall
+    assert on is not None and on.time == TimeOptions(now=datetime(2024, 5, 1, tzinfo=UTC))

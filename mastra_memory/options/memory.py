@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
 from typing import Any, Literal
 
 from mastra_memory.db import json_text
@@ -88,6 +89,17 @@ class MessageHistoryOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeOptions:
+    """How expressions of time in a query, such as `last week`, are interpreted."""
+
+    now: datetime | None = None
+    """The time that they are relative to; None for the current time. Without an offset it is in
+    `zone`."""
+    zone: tzinfo | None = None
+    """The time zone in which days start; None for Django's current time zone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticRecallOptions:
     """Options of recall by meaning."""
 
@@ -99,6 +111,8 @@ class SemanticRecallOptions:
     filter: Mapping[str, Any] | None = None
     mode: Literal["vector", "hybrid"] = "vector"
     """`vector` compares embeddings, as Mastra does; `hybrid` also ranks by words."""
+    time: TimeOptions | None = field(default_factory=TimeOptions)
+    """None ignores expressions of time in the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +249,22 @@ class _MemoryOptionsReader(OptionsReader):
             threshold=self.read_number("semantic_recall.threshold"),
             filter=self.get("semantic_recall.filter", None),
             mode=self.read_choice("semantic_recall.mode", ("vector", "hybrid")),
+            time=self.time(),
         )
+
+    def time(self) -> TimeOptions | None:
+        path = "semantic_recall.time"
+        if not isinstance(self.get(path, True), Mapping):
+            return TimeOptions() if self.read_choice(path, (True, False)) else None
+        for name in self.get(path, {}):
+            if name not in ("enabled", "now", "time_zone"):
+                self.add_error(f"{path}.{name}", "is unknown; `now` and `timeZone` are allowed")
+        if not self.read_choice(f"{path}.enabled", (True, False)):
+            return None
+        now = self.read_time(f"{path}.now")
+        if now is not None and not 1900 <= now.year < 2200:
+            self.add_error(f"{path}.now", "must be a time between 1900 and 2199")
+        return TimeOptions(now=now, zone=self.read_time_zone(f"{path}.time_zone"))
 
     def working_memory(self) -> WorkingMemoryOptions:
         if self.get("working_memory.version", None) == "vnext":

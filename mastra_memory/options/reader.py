@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Mapping
+from datetime import datetime, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mastra_memory.exceptions import InvalidInput, Issue
 
@@ -70,6 +72,28 @@ class OptionsReader:
             return float(value)
         self.add_error(path, "must be a number")
         return None
+
+    def read_time(self, path: str) -> datetime | None:
+        """Return a time, which is a `datetime` or text in ISO 8601, or None if it is absent."""
+        value = self.get(path, None)
+        if value is None or isinstance(value, datetime):
+            return value
+        try:
+            return datetime.fromisoformat(value)
+        except (TypeError, ValueError):
+            self.add_error(path, "must be a time such as 2024-05-01T12:00:00Z")
+            return None
+
+    def read_time_zone(self, path: str) -> tzinfo | None:
+        """Return the time zone with a name such as `Europe/Paris`, or None if it is absent."""
+        value = self.get(path, None)
+        if value is None or isinstance(value, tzinfo):
+            return value
+        try:
+            return ZoneInfo(value)
+        except (TypeError, ValueError, OSError, ZoneInfoNotFoundError):
+            self.add_error(path, "must be the name of a time zone such as Europe/Paris")
+            return None
 
     def read_text(self, path: str) -> str | None:
         """Return a text, or None if it is absent."""

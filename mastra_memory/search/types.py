@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from mastra_memory.options import TimeOptions
 from mastra_memory.search.query import WordQuery
 from mastra_memory.search.scope import SearchScope
+from mastra_memory.types import TimeRange
 
 SearchType = Literal["text", "semantic", "hybrid"]
 
@@ -24,6 +26,8 @@ class SearchRequest:
     """Whether to embed and index recently saved messages first, so that they are found."""
     parse_operators: bool = True
     """Whether `"phrases"` are required and `-words` excluded. False for text of a conversation."""
+    time: TimeOptions | None = None
+    """How to interpret `last week` in the query. None means not at all."""
 
 
 class ScoredMessage(NamedTuple):
@@ -41,6 +45,18 @@ class ScoredMessage(NamedTuple):
         return self.score, self.created, self.sequence
 
 
+class Candidate(NamedTuple):
+    """What the fusion of scores needs to know of a message."""
+
+    id: str
+    thread_id: str
+    created: float
+    sequence: int
+    words: int
+    """How many different words it has, without stop words."""
+    is_question: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Matches:
     """The result of a search, best first. `hits.read_hits` reads the messages."""
@@ -50,6 +66,8 @@ class Matches:
     """The parsed query, for snippets; None for a search by vectors alone."""
     usage_tokens: int = 0
     """Tokens that a provider charged for the query's vectors."""
+    interpreted_time: Sequence[TimeRange] = ()
+    """The ranges of time that the query names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Times in a query, such as `last week`. Start reading at `expressions`."""
