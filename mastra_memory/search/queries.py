@@ -109,19 +109,6 @@ def build_neighbours(
     return f"""{build_side("<", "DESC", before)} UNION ALL {build_side(">", "ASC", after)}"""
 
 
-def list_adjacent(message_ids: Sequence[str]) -> list[tuple[str, ScoredMessage]]:
-    """Return pairs of a message id and the previous or next visible message."""
-    neighbours = build_neighbours(
-        "message", SCORED_COLUMNS, before="1", after="1", condition=VISIBLE
-    )
-    rows = sql.fetch_all(
-        f"""SELECT message.id, neighbour.* FROM mastra_memory_message message
-        CROSS JOIN LATERAL ({neighbours}) neighbour WHERE message.id = ANY(%s)""",
-        [list(message_ids)],
-    )
-    return [(row[0], ScoredMessage(row[1], row[2], row[3], 0.0)) for row in rows]
-
-
 def read_with_context(message_ids: Sequence[str], before: int, after: int) -> list[sql.SqlRow]:
     """Return one row for each neighbour of each message, or one row if there is no neighbour.
 
@@ -187,11 +174,12 @@ def sample_terms(
 #
 # where tf is how often the term occurs in the message, df in how many messages it occurs and N how
 # many messages the scope has. The idf has the "1 +" of Lucene, which keeps it positive for words
-# in more than half of the messages. k1 and b are the usual values, also Lucene's and
-# Elasticsearch's; Lucene leaves out the constant factor k1 + 1, which changes no order.
-K1 = 1.2
+# in more than half of the messages. Lucene leaves out the constant factor k1 + 1, which changes no
+# order. Its k1 is 1.2 and its b 0.75; messages of conversations are short and differ less in length
+# than documents do, so a smaller b finds more (see docs/recall.md).
+K1 = 1.0
 """How much further occurrences of a term in a message add to its score; 0 means nothing."""
-B = 0.75
+B = 0.3
 """How much the length of a message reduces its score, from 0 (not at all) to 1 (fully)."""
 
 MAX_SCOPE_SIZE = 50_000
