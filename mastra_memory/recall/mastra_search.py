@@ -54,7 +54,8 @@ def search(
     Raises:
         AccessDenied: The thread belongs to another resource.
     """
-    recall_options = options.semantic_recall or SemanticRecallOptions()
+    # Mastra does not interpret expressions of time.
+    recall_options = replace(options.semantic_recall or SemanticRecallOptions(), time=None)
     thread_id = thread_id or _find_last_active_thread(resource_id)
     page = selection.EMPTY_PAGE
     if thread_id is not None:

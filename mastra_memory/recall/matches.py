@@ -41,6 +41,7 @@ def find_matches(
         threshold=recall_options.threshold,
         catch_up=not options.read_only,
         parse_operators=False,
+        time=recall_options.time,
     )
     search_type: SearchType = "hybrid" if recall_options.mode == "hybrid" else "semantic"
     return engine.find_matches(request, search_type, limit=recall_options.top_k)

@@ -30,6 +30,7 @@ def search(
     """Search the messages of a resource, or of one thread.
 
     With `search_type`, the best results come first, each with a score, a snippet and neighbours.
+    Messages of a time that the query names, such as `last week`, are preferred.
     Without it, results are like Mastra's: newest first, without scores and snippets. The search is
     then semantic if semantic recall is on, and otherwise a search for words.
 
@@ -72,6 +73,7 @@ def search(
         filter=recall_options.filter,
         threshold=recall_options.threshold,
         catch_up=not options.read_only,
+        time=recall_options.time if search_type else None,
     )
     matches = engine.find_matches(request, search_type or "text", limit=limit)
     return SearchResult(
@@ -80,6 +82,7 @@ def search(
         search_scope="thread" if thread_id is not None else "resource",
         search_type=search_type or "text",
         usage_tokens=matches.usage_tokens,
+        interpreted_time=matches.interpreted_time,
     )
 
 

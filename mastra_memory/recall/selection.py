@@ -172,7 +172,11 @@ def recall(
     is_whole_thread_counted = include_total and message_filter in (None, MessageFilter())
     has_more = _has_more(history_page, messages, thread_id, is_whole_thread_counted)
     return replace(
-        history_page, messages=messages, has_more=has_more, usage_tokens=found.usage_tokens
+        history_page,
+        messages=messages,
+        has_more=has_more,
+        usage_tokens=found.usage_tokens,
+        interpreted_time=found.interpreted_time,
     )
 
 

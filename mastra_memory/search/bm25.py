@@ -8,7 +8,7 @@ rarer words select candidates, and common words only add to their scores. A mess
 only common words would rank low anyway.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,9 @@ from mastra_memory.search import metadata_filters, queries, term_statistics
 from mastra_memory.search.query import WordQuery
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.term_statistics import TermStatistics
+from mastra_memory.search.times import boost
 from mastra_memory.search.types import ScoredMessage, TermPlan
+from mastra_memory.types import TimeRange
 
 MAX_CANDIDATES = 4_000
 """The largest number of candidates. If more messages match, the newest are ranked."""
@@ -37,6 +39,7 @@ def find_by_words(
     limit: int,
     metadata_filter: Mapping[str, Any] | None = None,
     statistics: TermStatistics | None = None,
+    ranges: Sequence[TimeRange] = (),
 ) -> list[ScoredMessage]:
     """Return the best messages, best first. Of equal scores, the newer message comes first.
 
@@ -49,6 +52,8 @@ def find_by_words(
         limit: How many messages to return.
         metadata_filter: A filter in Mastra's language; see `metadata_filters`.
         statistics: How rare the query's terms are in the scope, if that was estimated already.
+        ranges: Only messages of these times. With `statistics`, their scores are comparable with
+            those of a search without ranges.
 
     Raises:
         InvalidInput: The filter is invalid.
@@ -57,6 +62,10 @@ def find_by_words(
         return []
     plan = _plan_terms(query, scope, limit, statistics)
     matching = metadata_filters.build_message_condition(metadata_filter)
+    if ranges:
+        in_ranges = boost.build_condition(ranges)
+        matching.add(str(in_ranges), *in_ranges.params)
+        plan = _use_estimates(plan, query, statistics)
     return queries.rank_by_bm25(plan, scope, matching, limit)
 
 
@@ -91,6 +100,17 @@ def _plan_terms(
         min_document_frequencies=[0.0] * exact + frequencies[exact:],
         messages=statistics.messages,
     )
+
+
+def _use_estimates(plan: TermPlan, query: WordQuery, statistics: TermStatistics | None) -> TermPlan:
+    """Use the document frequencies of the whole scope, because only a part of it is searched."""
+    if statistics is None or not statistics.is_reliable:
+        return plan
+    frequencies = {
+        term: statistics.estimate_frequency(index) for index, term in enumerate(query.terms)
+    }
+    estimates = [frequencies[term] for term in plan.query.terms]
+    return replace(plan, min_document_frequencies=estimates, messages=statistics.messages)
 
 
 def _choose_selecting_terms(frequencies: list[float], limit: int) -> tuple[int, int, float]:

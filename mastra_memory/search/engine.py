@@ -6,6 +6,7 @@
 import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mastra_memory import conf
 from mastra_memory.db import json_text
@@ -26,8 +27,10 @@ from mastra_memory.search import (
 )
 from mastra_memory.search.query import WordQuery
 from mastra_memory.search.term_statistics import TermStatistics
+from mastra_memory.search.times import boost
 from mastra_memory.search.types import Matches, ScoredMessage, SearchRequest, SearchType
 from mastra_memory.search.vector import VectorQuery
+from mastra_memory.types import TimeRange
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +40,8 @@ CATCH_UP_TIMEOUT_SECONDS = 0.2
 """How long this may take. A worker embeds the remaining messages later."""
 MAX_QUERY_PASSAGES = 4
 """How many passages of a query are embedded. Each passage needs a separate search."""
+TIME_CANDIDATES = 50
+"""If the query names a time, how many matches of that time are added to the best ones."""
 
 
 def find_matches(request: SearchRequest, search_type: SearchType, *, limit: int) -> Matches:
@@ -44,7 +49,8 @@ def find_matches(request: SearchRequest, search_type: SearchType, *, limit: int)
 
     `text` finds messages that contain any of the words, every required phrase and no excluded
     word. `semantic` finds those with the most similar vectors. `hybrid` combines both, and falls
-    back to the words if the query cannot be embedded.
+    back to the words if the query cannot be embedded. Messages of a time that the query names, such
+    as `last week`, are preferred.
 
     Raises:
         ProviderUnavailable: `semantic` only: the embedder does not respond; a retry may help.
@@ -53,42 +59,60 @@ def find_matches(request: SearchRequest, search_type: SearchType, *, limit: int)
         InvalidInput: The filter is invalid.
     """
     vectors_pending = request.catch_up and _index_pending(request, search_type)
+    ranges = boost.interpret_time(request.query, request.time)
     if search_type == "semantic":
-        similar, tokens = _find_by_similarity(request, limit, vectors_pending=vectors_pending)
-        return Matches(similar, usage_tokens=tokens)
+        similar, tokens = _find_by_similarity(
+            request, limit, ranges=ranges, vectors_pending=vectors_pending
+        )
+        similar = boost.boost_matches(similar, ranges)[: max(limit, 0)]
+        return Matches(similar, usage_tokens=tokens, interpreted_time=ranges)
     words = query.parse_query(request.query, parse_operators=request.parse_operators)
     if search_type == "text":
-        return Matches(_find_by_words(request, words, limit), words)
-    scored, tokens = _find_hybrid(request, words, limit, vectors_pending=vectors_pending)
-    return Matches(scored, words, tokens)
+        scored = _find_by_words(request, words, limit, ranges=ranges)
+        scored = boost.boost_matches(scored, ranges)[: max(limit, 0)]
+        return Matches(scored, words, interpreted_time=ranges)
+    scored, tokens = _find_hybrid(request, words, limit, ranges, vectors_pending=vectors_pending)
+    return Matches(scored, words, tokens, ranges)
 
 
 def _find_hybrid(
-    request: SearchRequest, words: WordQuery, limit: int, *, vectors_pending: bool
+    request: SearchRequest,
+    words: WordQuery,
+    limit: int,
+    ranges: Sequence[TimeRange],
+    *,
+    vectors_pending: bool,
 ) -> tuple[list[ScoredMessage], int]:
     if limit <= 0:
         return [], 0
-    statistics = None
-    if request.scope.is_named and words.terms:
-        statistics = term_statistics.estimate_term_statistics(words.terms, request.scope)
+    statistics = _estimate_statistics(request, words)
     try:
         by_vector, tokens = _find_by_similarity(
             request,
             max(limit, fusion.VECTOR_CANDIDATES),
             statistics,
+            ranges=ranges,
             vectors_pending=vectors_pending,
         )
     except (ProviderUnavailable, ProviderRefused, EmbedderMismatch) as error:
         logger.warning("Hybrid search uses words only: %s", type(error).__name__)
         by_vector, tokens = [], 0
-    by_words = _find_by_words(request, words, max(limit, fusion.WORD_CANDIDATES), statistics)
+    by_words = _find_by_words(
+        request, words, max(limit, fusion.WORD_CANDIDATES), statistics, ranges=ranges
+    )
     if not (request.filter or words.required_filter):
-        return fusion.fuse_scores(by_words, by_vector, limit=limit), tokens
+        return fusion.fuse_scores(by_words, by_vector, limit=limit, ranges=ranges), tokens
     # Matches by vectors may lack a required phrase. `fuse_scores` adds neighbours of matches, which
     # may not match the filter.
-    fused = fusion.fuse_scores(by_words, by_vector, limit=sys.maxsize)
+    fused = fusion.fuse_scores(by_words, by_vector, limit=sys.maxsize, ranges=ranges)
     allowed = {message.id for message in by_words} | _find_allowed_ids(request, words, fused)
     return [message for message in fused if message.id in allowed][:limit], tokens
+
+
+def _estimate_statistics(request: SearchRequest, words: WordQuery) -> TermStatistics | None:
+    if not (request.scope.is_named and words.terms):
+        return None
+    return term_statistics.estimate_term_statistics(words.terms, request.scope)
 
 
 def _find_allowed_ids(
@@ -103,15 +127,35 @@ def _find_allowed_ids(
 
 
 def _find_by_words(
-    request: SearchRequest, words: WordQuery, limit: int, statistics: TermStatistics | None = None
+    request: SearchRequest,
+    words: WordQuery,
+    limit: int,
+    statistics: TermStatistics | None = None,
+    *,
+    ranges: Sequence[TimeRange],
 ) -> list[ScoredMessage]:
-    return bm25.find_by_words(
-        words,
-        request.scope,
-        limit=limit,
-        metadata_filter=request.filter,
-        statistics=statistics,
-    )
+    """Return the best messages, and the best ones of the ranges of time."""
+    if not ranges or limit <= 0:
+        return bm25.find_by_words(
+            words,
+            request.scope,
+            limit=limit,
+            metadata_filter=request.filter,
+            statistics=statistics,
+        )
+    statistics = statistics or _estimate_statistics(request, words)
+    found: dict[str, ScoredMessage] = {}
+    for size, times in ((max(limit, TIME_CANDIDATES), ()), (TIME_CANDIDATES, ranges)):
+        for match in bm25.find_by_words(
+            words,
+            request.scope,
+            limit=size,
+            metadata_filter=request.filter,
+            statistics=statistics,
+            ranges=times,
+        ):
+            found.setdefault(match.id, match)
+    return list(found.values())
 
 
 def _find_by_similarity(
@@ -119,9 +163,13 @@ def _find_by_similarity(
     limit: int,
     statistics: TermStatistics | None = None,
     *,
+    ranges: Sequence[TimeRange],
     vectors_pending: bool,
 ) -> tuple[list[ScoredMessage], int]:
-    """Embed the query and return the nearest messages, and the tokens that this cost."""
+    """Embed the query and return the nearest messages, and the tokens that this cost.
+
+    The nearest messages of the ranges of time are added.
+    """
     model = conf.app_settings().EMBEDDER
     texts = passages.split_into_passages(
         json_text.clean_text(request.query), embedder.get_embedder(model).passage_bytes
@@ -145,7 +193,14 @@ def _find_by_similarity(
         threshold=request.threshold,
         min_vectors=statistics.messages if statistics else 0,
     )
-    return vector.find_by_similarity(vector_query, limit=limit), embeddings.tokens
+    if not ranges or limit <= 0:
+        return vector.find_by_similarity(vector_query, limit=limit), embeddings.tokens
+    nearest = vector.find_by_similarity(vector_query, limit=max(limit, TIME_CANDIDATES))
+    in_ranges = vector.find_by_similarity(
+        replace(vector_query, ranges=ranges), limit=TIME_CANDIDATES, use_index=False
+    )
+    unique = {match.id: match for match in (*in_ranges, *nearest)}
+    return list(unique.values()), embeddings.tokens
 
 
 def _index_pending(request: SearchRequest, search_type: SearchType) -> bool:

@@ -17,7 +17,9 @@ from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import EmbedderMismatch
 from mastra_memory.search import metadata_filters, queries
 from mastra_memory.search.scope import SearchScope
+from mastra_memory.search.times import boost
 from mastra_memory.search.types import ScoredMessage
+from mastra_memory.types import TimeRange
 
 EF_SEARCH = 100
 """pgvector's `hnsw.ef_search`, the number of candidates of a scan. More is more exact but slower.
@@ -29,6 +31,8 @@ MAX_SCAN_TUPLES = 40_000
 """pgvector's `hnsw.max_scan_tuples`: after how many rows an iterative scan stops."""
 EXTRA_PASSAGES = 16
 """How many more passages than messages are read, because a message may have several."""
+MAX_MESSAGES_IN_RANGES = 5_000
+"""How many messages of a time that the query names are compared."""
 INDEX_LOOKUP_COST = 11
 """The measured cost of reading one vector through the index, in exact comparisons. Starting a scan
 costs about as much as `EXACT_SEARCH_LIMIT` comparisons."""
@@ -49,6 +53,8 @@ class VectorQuery:
     """The lowest similarity that counts as a match."""
     min_vectors: int = 0
     """A lower bound of the number of vectors in the scope, if known, to avoid counting them."""
+    ranges: Sequence[TimeRange] = ()
+    """Only messages of these times. Of many messages, the newest are compared."""
 
 
 def find_by_similarity(
@@ -125,7 +131,7 @@ def _compare_all(
     while True:
         passages = queries.list_nearest(index, vector, where, limit=rows, exact=True)
         matches = _sort_unique(passages)
-        if not matches:
+        if not matches and not query.ranges:
             _check_dimensions(index, query)
         if len(passages) < rows or len(matches) >= limit:
             return matches[:limit]
@@ -148,9 +154,19 @@ def _scan_index(
 
 
 def _add_filter(query: VectorQuery, where: sql.Where) -> sql.Where:
-    """Add the metadata filter to a condition on vectors `e`."""
+    """Add the metadata filter and the ranges of time to a condition on vectors `e`."""
     matching = metadata_filters.build_vector_condition(query.filter)
     where.add(str(matching), *matching.params)
+    if query.ranges:
+        times, scope = boost.build_condition(query.ranges), query.scope.condition("m")
+        where.add(
+            # A fragment of a statement; the values of the conditions are parameters.
+            f"""e.message_id = ANY (ARRAY(SELECT m.id FROM mastra_memory_message m
+            WHERE {scope} AND {times} ORDER BY m.created_at DESC
+            LIMIT {MAX_MESSAGES_IN_RANGES}))""",  # noqa: S608
+            *scope.params,
+            *times.params,
+        )
     return where
 
 

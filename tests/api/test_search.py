@@ -1,5 +1,6 @@
 """Search over HTTP."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -380,3 +381,49 @@ def test_search__a_clone_is_found_without_new_embeddings(api: Api) -> None:
         found = search(api, "green tea", searchType="semantic")
         assert {hit["threadId"] for hit in found["results"]} == {"t", "copy"}
     assert model.texts == ["green tea"]
+
+
+def test_search__says_how_a_time_was_understood(api: Api) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", ["green tea", "black coffee"])
+    config = json.dumps(
+        {"semanticRecall": {"time": {"now": "2024-01-02T01:00:00", "timeZone": "Asia/Tokyo"}}}
+    )
+    for kind in ("text", "semantic", "hybrid"):
+        found = search(api, "tea yesterday", searchType=kind, memoryConfig=config)
+        assert found["interpretedTime"] == [
+            {
+                "text": "yesterday",
+                "start": "2023-12-31T15:00:00.000Z",
+                "end": "2024-01-01T15:00:00.000Z",
+            }
+        ]
+
+
+def test_search__is_silent_about_time_unless_asked(api: Api) -> None:
+    api = api.through("recaller")
+    say(api, "t", "alice", ["green tea", "black coffee"])
+    off = json.dumps({"semanticRecall": {"time": False}})
+    assert "interpretedTime" not in search(api, "tea yesterday")
+    assert "interpretedTime" not in search(api, "tea", searchType="hybrid")
+    assert "interpretedTime" not in search(
+        api, "tea yesterday", searchType="hybrid", memoryConfig=off
+    )
+
+
+@pytest.mark.parametrize(
+    ("time", "field"),
+    [
+        ("yes", "time"),
+        ({"zone": "Asia/Tokyo"}, "time.zone"),
+        ({"timeZone": "Asia/Nowhere"}, "time.time_zone"),
+        ({"timeZone": "../../etc/passwd"}, "time.time_zone"),
+        ({"now": "yesterday"}, "time.now"),
+        ({"now": "0001-01-01"}, "time.now"),
+    ],
+)
+def test_search__refuses_invalid_options_of_time(api: Api, time: Any, field: str) -> None:
+    config = json.dumps({"semanticRecall": {"time": time}})
+    query = {"searchQuery": "tea", "resourceId": "alice", "memoryConfig": config}
+    answer = api.through("recaller").get("search", query)
+    assert answer.status == 400 and f"semantic_recall.{field}" in str(answer.body)

@@ -134,6 +134,12 @@ def _memory_config(working_memory_enabled: Schema) -> Schema:
             "scope": SCOPE,
             "threshold": NUMBER,
             "mode": one_of("vector", "hybrid"),
+            "time": {
+                "oneOf": [
+                    BOOLEAN,
+                    object_of({"enabled": BOOLEAN, "now": TEXT, "timeZone": TEXT}),
+                ]
+            },
         }
     )
     working_memory = object_of(

@@ -191,6 +191,28 @@ class SearchHitSerializer(ContextMessageSerializer):
     snippet = TextField(required=False)
 
 
+class TimeRangeSerializer(ResponseSerializer):
+    """A range of time that the query names, such as `last week`."""
+
+    text = TextField(help_text="The words of the query.")
+    start = UtcDateTimeField()
+    end = UtcDateTimeField(help_text="The first instant after the range.")
+
+
+@extend_schema_field(TimeRangeSerializer(many=True))
+class InterpretedTimeField(Field):
+    """The ranges of time that the query names; left out if there are none."""
+
+    converts = True
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(source="interpreted_time", required=False, **options)
+
+    def to_representation(self, value: Any) -> list[Json] | None:
+        """Return the ranges, or None if there are none."""
+        return TimeRangeSerializer.represent_list(value) or None
+
+
 class SearchResultSerializer(ResponseSerializer):
     """The result of a search."""
 
@@ -199,6 +221,7 @@ class SearchResultSerializer(ResponseSerializer):
     query = TextField()
     searchScope = TextField(source="search_scope", help_text="`thread` or `resource`.")
     searchType = ChoiceField(["semantic", "text", "hybrid"], source="search_type")
+    interpretedTime = InterpretedTimeField()
     usage = UsageField()
 
 
