@@ -13,6 +13,7 @@ Environment variables:
                      mastra: comparison with Mastra's own recall
     RECALL_EMBEDDER  measure only the quality, with another embedder:
                      sentence-transformers//folder/of/a/model
+    BENCH_BEFORE     file of an earlier run; its quality is printed too
     LOCOMO           folder of the LoCoMo data set
     PEER_DIR         folder of the reference server; default: tests/conformance
     PEER_SIZES       numbers of messages for the comparison with Mastra; default: 20000 200000
@@ -106,22 +107,32 @@ def _measure_quality() -> Results:
     from mastra_memory import conf
 
     folder = locomo.find_folder()
-    conversations = locomo.read(folder) if folder else []
-    if not conversations:
+    if folder is None or not locomo.read(folder):
         say("quality: skipped, the LoCoMo data set was not found; set LOCOMO to its folder\n")
         return {}
-    loading.clear()
-    quality.load(conversations)
-    loading.vacuum()
-    details = quality.measure(conversations)
+    details: dict[str, dict[str, float]] = {}
+    for suffix, in_one_thread in (("", False), (", one thread", True)):
+        conversations = locomo.read(folder, in_one_thread=in_one_thread)
+        loading.clear()
+        quality.load(conversations)
+        loading.vacuum()
+        measured = quality.measure(conversations)
+        details |= {f"{name}{suffix}": row for name, row in measured.items()}
     questions = sum(len(conversation.questions) for conversation in conversations)
     embedder = conf.app_settings().EMBEDDER
     say(f"quality: {questions} questions about {len(conversations)} conversations, {embedder}")
-    temporary.print_table(details)
+    temporary.print_table(details | _read_earlier_quality())
     return {
         "quality": {name: round(row["recall@10"], 4) for name, row in details.items()},
         "quality_details": details,
     }
+
+
+def _read_earlier_quality() -> dict[str, dict[str, float]]:
+    """Return the quality in the file `BENCH_BEFORE`, or nothing if it is not set."""
+    path = os.environ.get("BENCH_BEFORE")
+    details = json.loads(Path(path).read_text())["quality_details"] if path else {}
+    return {f"before: {name}": row for name, row in details.items()}
 
 
 def _measure_contexts() -> Results:

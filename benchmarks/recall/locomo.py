@@ -37,6 +37,8 @@ class Conversation:
     resource_id: str
     threads: dict[str, list[dict[str, Any]]]
     questions: list[Question]
+    asked_at: datetime
+    """When the questions are asked: the time of the last message. `last week` is relative to it."""
 
 
 def find_folder() -> Path | None:
@@ -61,22 +63,22 @@ def _parse_conversation(sample: dict[str, Any], in_one_thread: bool) -> Conversa
     sessions = [name for name in conversation if _SESSION.fullmatch(name)]
     sessions.sort(key=lambda name: int(name.removeprefix("session_")))
     threads: dict[str, list[dict[str, Any]]] = {}
-    for day, session in enumerate(sessions):
+    for session in sessions:
         thread_id = resource_id if in_one_thread else f"{resource_id}/{session}"
-        messages = _messages(
-            resource_id, thread_id, session, _get_start(conversation, session, day), conversation
-        )
+        start = _read_start(conversation[f"{session}_date_time"])
+        messages = _messages(resource_id, thread_id, session, start, conversation)
         threads.setdefault(thread_id, []).extend(messages)
-    message_ids = {message["id"] for messages in threads.values() for message in messages}
-    questions = list(_questions(sample, resource_id, message_ids))
-    return Conversation(resource_id, threads, questions)
+    ids_and_times = {
+        message["id"]: message["createdAt"] for messages in threads.values() for message in messages
+    }
+    questions = list(_questions(sample, resource_id, set(ids_and_times)))
+    asked_at = datetime.fromisoformat(max(ids_and_times.values()))
+    return Conversation(resource_id, threads, questions, asked_at)
 
 
-def _get_start(conversation: dict[str, Any], session: str, day: int) -> datetime:
-    """Return the time of a session, or the n-th day of 2023 if it has none."""
-    if text := conversation.get(f"{session}_date_time"):
-        return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
-    return datetime(2023, 1, 1, tzinfo=UTC) + timedelta(days=day)
+def _read_start(text: str) -> datetime:
+    """Return the time of a session. The data set has no times of single messages."""
+    return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
 
 
 def _messages(

@@ -1,16 +1,25 @@
 """Measure how much of the evidence for a question is among the first results of a search."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean, median, quantiles
 from typing import Any
 
 from benchmarks.recall.locomo import Conversation
 from mastra_memory.embedding import indexing, stats
 from mastra_memory.memory import Memory
+from mastra_memory.search.types import SearchType
 from tests.support import servers
 
-SEARCH_TYPES = {"text": "text", "vector": "semantic", "hybrid": "hybrid"}
+SEARCHES: Mapping[str, tuple[SearchType, Mapping[str, Any]]] = {
+    "words": ("text", {}),
+    "vectors": ("semantic", {}),
+    "hybrid, without time": ("hybrid", {"enabled": False}),
+    "hybrid": ("hybrid", {}),
+}
+"""The searches to measure: the type, and the options of expressions of time."""
+HELD_OUT = "conv-44"
+"""The conversation on which no weight of the ranking was chosen."""
 CUTOFFS = (1, 5, 10)
 OPTIONS = {"semanticRecall": {"scope": "resource"}}
 
@@ -36,20 +45,27 @@ def load(conversations: Sequence[Conversation]) -> None:
 
 def measure(conversations: Sequence[Conversation]) -> dict[str, dict[str, float]]:
     """Return recall, mean reciprocal rank and milliseconds of each type of search."""
-    return {
-        name: _measure_search_type(conversations, search_type)
-        for name, search_type in SEARCH_TYPES.items()
+    figures = {
+        name: _measure_search(conversations, search_type, time_options)
+        for name, (search_type, time_options) in SEARCHES.items()
     }
+    held_out = [item for item in conversations if item.resource_id == HELD_OUT]
+    if held_out and len(conversations) > 1:
+        others = [item for item in conversations if item.resource_id != HELD_OUT]
+        figures["hybrid, tuned on"] = _measure_search(others, "hybrid", {})
+        figures["hybrid, held out"] = _measure_search(held_out, "hybrid", {})
+    return figures
 
 
-def _measure_search_type(
-    conversations: Sequence[Conversation], search_type: Any
+def _measure_search(
+    conversations: Sequence[Conversation], search_type: SearchType, time_options: Mapping[str, Any]
 ) -> dict[str, float]:
-    memory = Memory(options=OPTIONS)
     recalls: dict[int, list[float]] = {cutoff: [] for cutoff in CUTOFFS}
     reciprocal_ranks: list[float] = []
     milliseconds: list[float] = []
     for conversation in conversations:
+        time_of_question = {"now": conversation.asked_at, "timeZone": "UTC", **time_options}
+        memory = Memory(options={"semanticRecall": {"time": time_of_question}})
         for question in conversation.questions:
             started = time.perf_counter()
             search = memory.search(

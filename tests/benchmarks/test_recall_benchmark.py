@@ -1,6 +1,7 @@
 """The parts of the recall benchmark, with a conversation of a few turns."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ SAMPLE: dict[str, Any] = {
             {"speaker": "Ann", "dia_id": "D1:1", "text": "I adopted a grey kitten."},
             {"speaker": "Ben", "dia_id": "D1:2", "text": "How lovely!"},
         ],
+        "session_1_date_time": "9:00 am on 2 January, 2023",
         "session_2": [
             {"speaker": "Ben", "dia_id": "D2:1", "text": "My bicycle was stolen."},
         ],
@@ -53,13 +55,24 @@ def test_read__threads_per_session_and_answerable_questions(folder: Path) -> Non
     ]
 
 
+def test_read__uses_the_times_of_the_sessions(folder: Path) -> None:
+    (conversation,) = locomo.read(folder)
+    times = [turn["createdAt"] for turns in conversation.threads.values() for turn in turns]
+    assert times == [
+        "2023-01-02T09:00:00+00:00",
+        "2023-01-02T09:01:00+00:00",
+        "2023-05-08T13:56:00+00:00",
+    ]
+    assert conversation.asked_at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+
+
 @pytest.mark.django_db
 def test_measure__finds_everything_among_three_turns(folder: Path) -> None:
     conversations = locomo.read(folder)
     quality.load(conversations)
     figures = quality.measure(conversations)
-    assert set(figures) == {"text", "vector", "hybrid"}
-    assert figures["hybrid"]["recall@10"] == figures["text"]["mrr"] == 1.0
+    assert set(figures) == {"words", "vectors", "hybrid", "hybrid, without time"}
+    assert figures["hybrid"]["recall@10"] == figures["words"]["mrr"] == 1.0
 
 
 @pytest.mark.django_db
