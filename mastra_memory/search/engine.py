@@ -145,7 +145,8 @@ def _find_by_words(
         )
     statistics = statistics or _estimate_statistics(request, words)
     found: dict[str, ScoredMessage] = {}
-    for size, times in ((max(limit, TIME_CANDIDATES), ()), (TIME_CANDIDATES, ranges)):
+    no_ranges: Sequence[TimeRange] = ()
+    for size, times in ((max(limit, TIME_CANDIDATES), no_ranges), (TIME_CANDIDATES, ranges)):
         for match in bm25.find_by_words(
             words,
             request.scope,

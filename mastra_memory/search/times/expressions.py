@@ -94,7 +94,7 @@ def _list_spoken_languages(text: str, languages: Sequence[str]) -> list[Language
     tokens = {match[0].casefold() for match in _TOKEN.finditer(text)}
     has_digit = any(character.isdigit() for character in text)
     compiled = [patterns.compile_language(code) for code in languages]
-    ambiguous = frozenset().union(*(language.language.words.ambiguous for language in compiled))
+    ambiguous = {word for language in compiled for word in language.language.words.ambiguous}
     scores = [len((tokens - ambiguous) & language.language.words.common) for language in compiled]
     spoken = []
     for language, score in zip(compiled, scores, strict=True):
