@@ -45,16 +45,18 @@ def boost_matches(
 
     The sums are scaled so that no score is higher than the best one was.
     """
-    best = max((match.score for match in matches), default=0.0)
-    lowest = min((match.score for match in matches), default=0.0)
+    if not matches:
+        return []
+    scores = [match.score for match in matches]
+    best, lowest = max(scores), min(scores)
     # Similarities of unrelated texts are far from 0, so the boost depends on the differences. Of
-    # equal scores, half of the best one is used instead.
-    boost = TIME_WEIGHT * max(best - lowest, best / 2)
+    # equal scores, half of the best one is used instead, and 1 if all scores are 0.
+    boost = TIME_WEIGHT * (max(best - lowest, best / 2) or 1.0)
     boosted = [
         match._replace(score=match.score + boost) if _is_in_a_range(match, ranges) else match
         for match in matches
     ]
-    highest = max((match.score for match in boosted), default=0.0)
+    highest = max(match.score for match in boosted)
     if highest > best > 0:
         boosted = [match._replace(score=match.score * best / highest) for match in boosted]
     return sorted(boosted, key=lambda match: match.rank, reverse=True)
