@@ -32,7 +32,8 @@ def get_signal_type(role: str, content: Mapping[str, Any]) -> str:
     """Return the signal type of a message, or an empty string for an ordinary message.
 
     The data parts of a message cannot turn a reminder into something else. They come from clients
-    and must not make a hidden message visible.
+    and must not make a hidden message visible. Nor do they hide a message: as in Mastra, a message
+    with the data of a reminder is shown.
     """
     metadata = content.get("metadata") or {}
     signal = metadata.get("signal") if role == "signal" else None
@@ -43,7 +44,8 @@ def get_signal_type(role: str, content: Mapping[str, Any]) -> str:
         return signal_type
     for part in content["parts"]:
         if part["type"] in ("data-signal", "data-user-message"):
-            return _read_signal_type(part.get("data"))
+            data_type = _read_signal_type(part.get("data"))
+            return "" if data_type in REMINDER_TYPES else data_type
     return signal_type
 
 

@@ -230,6 +230,8 @@ def test_get_text__returns_what_a_person_would_read(content: Any, text: str) -> 
         ("signal", text_content("x", metadata={"signal": "reactive"}), ""),
         ("signal", text_content("x"), ""),
         ("user", {"parts": [{"type": "data-signal", "data": {"type": "state"}}]}, "state"),
+        ("user", {"parts": [{"type": "data-signal", "data": {"type": "system-reminder"}}]}, ""),
+        ("signal", {"parts": [{"type": "data-signal", "data": {"type": "reactive"}}]}, ""),
         ("user", {"parts": [{"type": "data-user-message", "data": {"type": "user"}}]}, "user"),
         ("user", {"parts": [{"type": "data-signal", "data": {"type": ["state"]}}]}, ""),
         ("user", {"parts": [STATE, {"type": "text", "text": "plain"}]}, "state"),
