@@ -58,7 +58,7 @@ SELECT t.id || '-' || k, t.id, t.resource_id, CASE k %% 2 WHEN 0 THEN 'user' ELS
         || CASE WHEN k = 1 AND t.n %% 200 = 0 THEN '[{"type": "tool-invocation", "toolInvocation":
             {"state": "output-error", "toolName": "look", "errorText": "timeout"}}]'::jsonb
         ELSE '[]' END),
-    sentence, mastra_memory_words('english', sentence),
+    sentence, to_tsvector('english', sentence),
     t.updated_at - (200 - k) * interval '1 second'
 FROM (SELECT id, resource_id, updated_at, substr(id, 5)::int AS n FROM mastra_memory_thread
     WHERE id = ANY(SELECT 'big-' || g FROM generate_series(%s, %s) AS g)) AS t

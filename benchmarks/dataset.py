@@ -113,7 +113,7 @@ INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata
 INSERT INTO mastra_memory_message (id, thread_id, resource_id, role, type, signal, content, text,
         search, created_at)
     SELECT id, thread_id, resource_id, role, 'v2', '', content::jsonb, text,
-        mastra_memory_words('english', text), created_at
+        to_tsvector('english', text), created_at
     FROM staged_message ORDER BY created_at
 """
 LOAD_MASTRA = """

@@ -212,6 +212,8 @@ class SearchResult:
     interpreted_time: Sequence[TimeRange] = ()
     """The ranges of time that the query names. Messages of these times are preferred. Empty if the
     search had no `search_type`."""
+    notice: str | None = None
+    """Why the words of the query cannot find anything, for example because all are too common."""
 
     @property
     def count(self) -> int:

@@ -61,7 +61,7 @@ def _insert_messages(batch: list[MessageRow]) -> None:
         """INSERT INTO mastra_memory_message (id, thread_id, resource_id, role, type, signal,
             content, text, search, created_at)
         SELECT i.id, i.thread_id, i.resource_id, i.role, 'v2', '', i.content::jsonb, i.text,
-            mastra_memory_words('english', i.text), i.created_at
+            to_tsvector('english', i.text), i.created_at
         FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
             %s::timestamptz[]) WITH ORDINALITY
             AS i(id, thread_id, resource_id, role, content, text, created_at, n) ORDER BY i.n""",

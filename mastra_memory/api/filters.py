@@ -14,7 +14,7 @@ from mastra_memory.api.serializers.request_base import build_parameter_error
 from mastra_memory.db import times
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Thread
-from mastra_memory.search import tsvector
+from mastra_memory.search import lists
 
 
 class UtcDateTimeFormField(IsoDateTimeField):
@@ -55,8 +55,12 @@ class ThreadFilter(filters.FilterSet):
         fields: ClassVar[list[str]] = []
 
     def filter_by_words(self, threads: QuerySet[Thread], _name: str, words: str) -> Any:
-        """Keep threads with a message that contains all of the words."""
-        messages = tsvector.list_messages_with_words(words)
+        """Keep threads with a message that meets the query.
+
+        Raises:
+            InvalidInput: The query cannot find anything, or it has an invalid role or date.
+        """
+        messages = lists.search_messages(words)
         return threads.filter(Exists(messages.filter(thread_id=OuterRef("pk"))))
 
 

@@ -1,15 +1,16 @@
 """Maintenance work that the management commands start: missing work, embeddings, search words."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from django.db.models import F, Func, Value
+from django.db.models import QuerySet
 
 from mastra_memory import conf, tasks
 from mastra_memory.db import sql, text_search
 from mastra_memory.embedding import embedder, indexing, queue, stats
 from mastra_memory.embedding.vector_index import VectorIndex
 from mastra_memory.exceptions import InvalidInput
-from mastra_memory.models import Message
+from mastra_memory.models import Message, ReviewNote, Thread
 from mastra_memory.observational import claims, cycle, events, idle, requested_work
 from mastra_memory.review import exports
 from mastra_memory.search import tsvector
@@ -152,9 +153,10 @@ def drop_embeddings(model: str) -> int:
 
 
 def rewrite_search_words(language: str, *, batch_size: int) -> Iterator[int]:
-    """Write the search words of all messages again, and yield the size of each batch.
+    """Write the search words of all messages, titles and notes again.
 
-    Each batch is a transaction of its own, so that messages can be saved meanwhile.
+    Yield the number of messages of each batch. Each batch is a transaction of its own, so that
+    messages can be saved meanwhile.
 
     Args:
         language: A text search configuration of PostgreSQL, for example `english`.
@@ -165,14 +167,19 @@ def rewrite_search_words(language: str, *, batch_size: int) -> Iterator[int]:
     """
     if not text_search.has_configuration(language):
         raise InvalidInput(f"PostgreSQL has no text search configuration named {language}.")
-    config = Func(Value(language), template="%(expressions)s::regconfig")
-    words = Func(config, F("text"), function="mastra_memory_words")
-    last_id = ""
-    while ids := list(
-        Message.objects.filter(pk__gt=last_id)
-        .order_by("pk")
-        .values_list("pk", flat=True)[:batch_size]
-    ):
-        yield Message.objects.filter(pk__in=ids).update(search=words)
-        last_id = ids[-1]
+    for rows in _iter_rows(Thread.objects.values_list("pk"), batch_size):
+        tsvector.write_title_words([pk for (pk,) in rows])
+    for rows in _iter_rows(ReviewNote.objects.values_list("pk"), batch_size):
+        tsvector.write_note_words([pk for (pk,) in rows])
+    for rows in _iter_rows(Message.objects.values_list("pk", "content_bytes"), batch_size):
+        for ids in tsvector.split_batches(rows):
+            yield tsvector.write_message_words(ids)
+
+
+def _iter_rows(rows: QuerySet[Any, Any], batch_size: int) -> Iterator[list[Any]]:
+    """Yield the rows in the order of their primary keys, `batch_size` at a time."""
+    remaining = rows.order_by("pk")
+    while batch := list(remaining[:batch_size]):
+        yield batch
+        remaining = rows.filter(pk__gt=batch[-1][0]).order_by("pk")
         sql.clear_query_log()

@@ -87,7 +87,8 @@ class RecallMethods(MemoryBase):
         """Search the messages of a resource, or of one thread.
 
         Args:
-            query: Words, or a sentence for semantic search.
+            query: Words, or a sentence for semantic search. Unless the search is semantic, it may
+                have operators such as `"phrases"` and `-words`; see docs/search.md.
             resource_id: The owner of the threads.
             thread_id: Search this thread only.
             limit: The largest number of results.

@@ -30,13 +30,13 @@ saved AS (
     INSERT INTO mastra_memory_message AS m (id, thread_id, resource_id, role, type, signal,
         content, text, search, created_at, sequence)
     SELECT n.id, n.thread_id, n.resource_id, n.role, n.type, n.signal, n.content::jsonb, n.text,
-        CASE WHEN %s THEN mastra_memory_words(%s::regconfig, n.text) END,
+        CASE WHEN %s THEN mastra_memory_vector(%s::regconfig, n.words, n.errors, n.fields) END,
         coalesce(nullif(n.created_at, '')::timestamptz, n.updated_at), n.sequence
     FROM (SELECT i.*, t.updated_at, nextval('mastra_memory_message_sequence') AS sequence
         FROM unnest(%b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[],
-            %b::text[], %b::text[], %b::text[]) WITH ORDINALITY
-            AS i(id, thread_id, resource_id, role, type, signal, content, text, created_at,
-                position)
+            %b::text[], %b::text[], %b::text[], %b::text[], %b::text[], %b::text[])
+            WITH ORDINALITY AS i(id, thread_id, resource_id, role, type, signal, content, text,
+                created_at, words, errors, fields, position)
         JOIN touched t ON t.id = i.thread_id AND t.resource_id = i.resource_id
         ORDER BY i.position) n
     ORDER BY n.id

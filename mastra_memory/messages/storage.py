@@ -22,7 +22,7 @@ from mastra_memory.exceptions import (
 from mastra_memory.messages import queries
 from mastra_memory.messages.validation import ValidMessage, to_columns
 from mastra_memory.models import Message, Thread
-from mastra_memory.search import tsvector
+from mastra_memory.search import fields, tsvector
 from mastra_memory.types import StoredMessage
 
 INCOMPLETE_BATCH = "MM001"
@@ -127,14 +127,21 @@ def execute_store(
     language = conf.app_settings().SEARCH_LANGUAGE
     writes_words = len(messages) <= tsvector.MAX_MESSAGES_ON_SAVE
     reopens_reviews = reopens_reviews and any(message.role == "user" for message in messages)
-    words = [writes_words, language]
+    words = _split_words(messages) if writes_words else [sql.TextArray([""] * len(messages))] * 3
+    columns = [*to_columns(messages), *words]
     statement, params = queries.STORE_MESSAGES, extension.params if extension else ()
     if extension:
         statement = queries.store_messages(extension.expressions, extension.columns)
     return sql.fetch_all_prepared(
         statement,
-        [*locks, *words, *to_columns(messages), reopens_reviews, *params, len(messages)],
+        [*locks, writes_words, language, *columns, reopens_reviews, *params, len(messages)],
     )
+
+
+def _split_words(messages: Sequence[ValidMessage]) -> list[sql.TextArray]:
+    """Return one array for each item of `MessageWords`."""
+    split = [fields.split_message(message.text, message.content_json) for message in messages]
+    return [sql.TextArray(column) for column in zip(*split, strict=True)]
 
 
 def is_incomplete_batch(error: DatabaseError) -> bool:

@@ -1,4 +1,4 @@
-"""SQL for what Django's migrations cannot express; migrations 0002 and 0003 run it."""
+"""SQL for what Django's migrations cannot express; migrations 0002 to 0005 run it."""
 
 # One sequence for all messages. `Message.sequence` orders messages of the same millisecond.
 CREATE_SEQUENCE = "CREATE SEQUENCE mastra_memory_message_sequence"
@@ -40,7 +40,8 @@ FOREIGN_KEYS = [
     ),
 ]
 
-# The functions that turn a text into searchable words, and a query into a phrase.
+# The functions that turn a text into searchable words, and a query into a phrase. Migration 0005
+# drops them.
 #
 # `fold` drops accents: combining marks U+0300 to U+036F after decomposition. The rest is composed
 # again, for Hangul and kana. `spaced` puts spaces around characters of scripts that are written
@@ -85,6 +86,48 @@ CREATE INDEX mastra_thread_title_words ON mastra_memory_thread
 DROP_INDEXES = """
 DROP INDEX mastra_message_tool_error;
 DROP INDEX mastra_thread_title_words;
+"""
+CREATE_TITLE_INDEX = """
+CREATE INDEX mastra_thread_title_words ON mastra_memory_thread
+    USING gin (mastra_memory_words('simple', title));
+"""
+DROP_TITLE_INDEX = "DROP INDEX mastra_thread_title_words"
+
+# The parameters of `mastra_memory_vector` are those of `search.fields.MessageWords`. Weight D, the
+# default, is that of the text; errors have weight C, and fields have A. `search/queries.py` gives
+# the weights their values.
+#
+# The trigger keeps the words of a title from becoming stale, whoever changes it. A statement that
+# writes both columns is left alone.
+CREATE_WORD_FUNCTIONS = """
+CREATE FUNCTION mastra_memory_vector(language regconfig, words text, errors text, fields text)
+    RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN CASE WHEN errors = '' AND fields = '' THEN to_tsvector(language, words)
+        ELSE to_tsvector(language, words) || setweight(to_tsvector(language, errors), 'C')
+            || setweight(to_tsvector(language, fields), 'A') END;
+
+CREATE FUNCTION mastra_memory_title_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.title_search IS NULL AND NEW.title = '' THEN
+            NEW.title_search := '';
+        END IF;
+    ELSIF NEW.title_search IS NOT DISTINCT FROM OLD.title_search THEN
+        NEW.title_search := CASE WHEN NEW.title = '' THEN ''::tsvector END;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER mastra_memory_title_inserted BEFORE INSERT ON mastra_memory_thread
+    FOR EACH ROW EXECUTE FUNCTION mastra_memory_title_changed();
+CREATE TRIGGER mastra_memory_title_changed BEFORE UPDATE OF title ON mastra_memory_thread
+    FOR EACH ROW WHEN (OLD.title IS DISTINCT FROM NEW.title)
+    EXECUTE FUNCTION mastra_memory_title_changed();
+"""
+DROP_WORD_FUNCTIONS = """
+DROP TRIGGER mastra_memory_title_changed ON mastra_memory_thread;
+DROP TRIGGER mastra_memory_title_inserted ON mastra_memory_thread;
+DROP FUNCTION mastra_memory_title_changed();
+DROP FUNCTION mastra_memory_vector(regconfig, text, text, text);
 """
 
 # When the text of a message changes, delete its vectors and request new ones in the same

@@ -83,8 +83,8 @@ class Message(models.Model):
     text = models.TextField(_("text"), blank=True, default="")
     """The plain text of the content, written together with it; see `message_text.get_text`."""
     search = TsVectorField(null=True, editable=False)
-    """The words of `text`. Null after the save of a large batch, until a worker has written
-    them."""
+    """The words of `text` and of the fields, see `search.fields`. Null after the save of a large
+    batch, until a worker has written them."""
     created_at = InstantField(_("created"), db_default=Now())
     edited_at = InstantField(_("edited"), null=True, blank=True, editable=False)
 

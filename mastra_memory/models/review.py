@@ -4,7 +4,13 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory.models.fields import AwareDateTimeField, IdField, UserIdField
+from mastra_memory.models.fields import (
+    AwareDateTimeField,
+    GinIndex,
+    IdField,
+    TsVectorField,
+    UserIdField,
+)
 from mastra_memory.models.thread import Thread
 
 
@@ -94,6 +100,8 @@ class ReviewNote(models.Model):
     deleted."""
     author_id = UserIdField(_("author"), null=True, db_index=True)
     text = models.TextField(_("text"))
+    search = TsVectorField(null=True, editable=False)
+    """The words of the text. Null until they are indexed."""
     created_at = AwareDateTimeField(_("created"), db_default=Now())
 
     author_name: str = ""
@@ -102,7 +110,15 @@ class ReviewNote(models.Model):
     class Meta:
         verbose_name = _("note")
         verbose_name_plural = _("notes")
-        indexes = [models.Index(fields=["thread", "created_at"], name="mastra_note_thread")]
+        indexes = [
+            models.Index(fields=["thread", "created_at"], name="mastra_note_thread"),
+            GinIndex(fields=["search"], name="mastra_note_words"),
+            models.Index(
+                fields=["id"],
+                condition=models.Q(search__isnull=True),
+                name="mastra_note_wordless",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.text[:80]

@@ -11,6 +11,7 @@ from mastra_memory.models.fields import (
     IdField,
     InstantField,
     JsonTypeIs,
+    TsVectorField,
     id_length_is_valid,
     new_id,
 )
@@ -82,6 +83,8 @@ class Thread(models.Model):
     lease."""
     title_error = models.TextField(blank=True, db_default="", editable=False)
     """Why the last attempt failed."""
+    title_search = TsVectorField(null=True, editable=False)
+    """The words of the title. Null until they are indexed; a trigger resets it with the title."""
     clone_source_id = IdField(_("cloned from"), null=True, blank=True, editable=False)
     """Not a foreign key: the id is kept when the source is deleted."""
     created_at = InstantField(_("created"), db_default=Now(), editable=False)
@@ -130,6 +133,12 @@ class Thread(models.Model):
                 name="mastra_thread_title_due",
             ),
             GinIndex(fields=["metadata"], opclasses=["jsonb_path_ops"], name="mastra_thread_meta"),
+            GinIndex(fields=["title_search"], name="mastra_thread_words"),
+            models.Index(
+                fields=["resource_id"],
+                condition=models.Q(title_search__isnull=True),
+                name="mastra_thread_wordless",
+            ),
         ]
 
     def __str__(self) -> str:

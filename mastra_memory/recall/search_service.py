@@ -8,6 +8,7 @@ from mastra_memory.exceptions import FeatureDisabled, InvalidInput, Issue
 from mastra_memory.options import MemoryOptions, SemanticRecallOptions
 from mastra_memory.recall import mastra_search
 from mastra_memory.search import engine, hits
+from mastra_memory.search.query import PROBLEMS
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.types import Matches, SearchRequest, SearchType
 from mastra_memory.types import SearchHit, SearchResult
@@ -36,8 +37,8 @@ def search(
 
     Args:
         options: The options of the agent and of the call.
-        query: Words or a sentence. Unless the search is semantic, `"phrases"` must occur and
-            `-words` must not.
+        query: Words or a sentence. Unless the search is semantic, it may have operators such as
+            `"phrases"` and `-words`; see docs/search.md.
         resource_id: The owner of the threads.
         thread_id: Search only this thread.
         limit: How many results to return.
@@ -83,6 +84,7 @@ def search(
         search_type=search_type or "text",
         usage_tokens=matches.usage_tokens,
         interpreted_time=matches.interpreted_time,
+        notice=_build_notice(matches),
     )
 
 
@@ -95,6 +97,12 @@ def _check_arguments(query: str, limit: int, search_type: str | None) -> None:
     if search_type is not None and search_type not in SEARCH_TYPES:
         reason = f"must be one of {', '.join(SEARCH_TYPES)}"
         raise InvalidInput(f"searchType {reason}", [Issue("searchType", reason)])
+
+
+def _build_notice(matches: Matches) -> str | None:
+    if matches.words is None or not matches.words.problem:
+        return None
+    return f"The query {PROBLEMS[matches.words.problem]}."
 
 
 def _read_ranked_hits(matches: Matches) -> list[SearchHit]:

@@ -7,7 +7,7 @@ shift them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Literal, cast
 
 from django.db.models import Count, Q, QuerySet, RowRange, Sum, Window
 
@@ -15,7 +15,8 @@ from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.models import Message, ReviewNote
 from mastra_memory.review import masked_search
 from mastra_memory.review.filters import HasFailedToolCall
-from mastra_memory.search import tsvector
+from mastra_memory.search import lists, query
+from mastra_memory.search.query import WordQuery
 from mastra_memory.types import MessageSelection
 
 PAGE_SIZE = 40
@@ -37,6 +38,20 @@ LOADED_FIELDS = (
     "edited_at",
     "thread_id",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class MessageMatches:
+    """Messages that a search found."""
+
+    ids: Sequence[str] = ()
+    query: WordQuery | None = None
+    """The parsed query."""
+
+    @property
+    def problem(self) -> str:
+        """Why the query cannot find anything; empty if it can."""
+        return self.query.problem if self.query else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +179,34 @@ def list_messages_with_failed_tools(thread_id: str) -> list[str]:
     return _list_ids(Message.objects.filter(HasFailedToolCall(), thread_id=thread_id))
 
 
-def list_messages_with_words(
-    thread_id: str, words: str, language: str, mask: Mask = keep_text
-) -> list[str]:
-    """Return the ids of the messages that contain all the words, oldest first.
+def find_messages(thread_id: str, text: str, mask: Mask = keep_text) -> MessageMatches:
+    """Return the messages of the thread that meet the query, oldest first.
 
-    A message counts only if its text still contains the words after `mask`.
+    If no message has all of its words, those with any of them are returned. A message counts only
+    if its text still meets the query after `mask`.
+
+    Raises:
+        InvalidInput: A role or date in the query is invalid.
     """
-    ids = _list_ids(tsvector.list_messages_with_words(words).filter(thread_id=thread_id))
-    readable = masked_search.filter_readable_messages(ids, words, language, mask)
+    parsed = query.parse_query(text)
+    if parsed.problem:
+        return MessageMatches(query=parsed)
+    ids = _find_messages(thread_id, parsed, mask, "all_words_filter")
+    if not ids and len(parsed.words) > 1:
+        ids = _find_messages(thread_id, parsed, mask, "any_word_filter")
+    return MessageMatches(ids, parsed)
+
+
+def _find_messages(
+    thread_id: str,
+    parsed: WordQuery,
+    mask: Mask,
+    condition: Literal["all_words_filter", "any_word_filter"],
+) -> list[str]:
+    candidates = parsed if mask is keep_text else parsed.without_exclusions()
+    messages = lists.list_messages(parsed, getattr(candidates, condition))
+    ids = _list_ids(messages.filter(thread_id=thread_id))
+    readable = masked_search.filter_readable_messages(ids, getattr(parsed, condition), mask)
     return [pk for pk in ids if pk in readable]
 
 

@@ -3,11 +3,11 @@
 from django.db.models import F, Func, QuerySet
 from django.db.models.fields import BooleanField
 
-from mastra_memory import conf
-from mastra_memory.content.redaction import Mask
+from mastra_memory.content.redaction import Mask, keep_text
 from mastra_memory.models import Message, Thread
 from mastra_memory.review import masked_search
-from mastra_memory.search import tsvector
+from mastra_memory.review.conversation_pages import MessageMatches
+from mastra_memory.search import lists, query
 
 MAX_RESULTS = 300
 """A search returns at most this many messages, newest first."""
@@ -39,16 +39,22 @@ def filter_recent_threads(
     return messages.filter(thread__in=newest)
 
 
-def find_messages(messages: QuerySet[Message], query: str, mask: Mask) -> list[str]:
-    """Return the ids of those messages that contain all words of the query, newest first.
+def find_messages(messages: QuerySet[Message], text: str, mask: Mask) -> MessageMatches:
+    """Return those messages that meet the query, newest first.
 
     A query that is the id of a message also finds this message. Words are found only where `mask`
     leaves them readable; otherwise a search would reveal masked values.
+
+    Raises:
+        InvalidInput: A role or date in the query is invalid.
     """
-    with_words = tsvector.list_messages_with_words(query).values("pk")
-    newest = messages.filter(pk__in=with_words).order_by("-created_at", "-sequence")
+    parsed = query.parse_query(text)
+    named = list(messages.filter(pk=text.strip()).values_list("pk", flat=True))
+    if parsed.problem:
+        return MessageMatches(named, parsed)
+    candidates = parsed if mask is keep_text else parsed.without_exclusions()
+    matching = lists.list_messages(parsed, candidates.all_words_filter).values("pk")
+    newest = messages.filter(pk__in=matching).order_by("-created_at", "-sequence")
     ids = list(newest.values_list("pk", flat=True)[:MAX_RESULTS])
-    language = conf.app_settings().SEARCH_LANGUAGE
-    readable = masked_search.filter_readable_messages(ids, query, language, mask)
-    named = messages.filter(pk=query.strip()).values_list("pk", flat=True)
-    return [*named, *(pk for pk in ids if pk in readable)]
+    readable = masked_search.filter_readable_messages(ids, parsed.all_words_filter, mask)
+    return MessageMatches([*named, *(pk for pk in ids if pk in readable)], parsed)

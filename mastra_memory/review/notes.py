@@ -12,6 +12,7 @@ from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, ReviewNote, ThreadChange
 from mastra_memory.review import history
 from mastra_memory.review.history import ChangeInput
+from mastra_memory.search import tsvector
 
 MAX_NOTE_CHARACTERS = 20_000
 
@@ -51,6 +52,7 @@ def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = Non
     note = ReviewNote.objects.create(
         thread_id=thread_id, text=text, author_id=by.pk, message_id=message_id or None
     )
+    tsvector.write_note_words([note.pk])
     history.record_changes(by, _build_change(note, after=text))
     return note
 

@@ -1,16 +1,17 @@
 """The SQL of this package. Each docstring gives the reason for not using the ORM."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from mastra_memory import conf
-from mastra_memory.db import json_text, sql
-from mastra_memory.models import ExportJob, Thread
-from mastra_memory.search.queries import ALL_WORDS_QUERY
+from mastra_memory.db import sql
+from mastra_memory.models import ExportJob, Message, Thread
+from mastra_memory.search.fields import HAS_FIELDS, MessageWords
 
 
 def find_clone_root(thread_id: str, *, max_depth: int) -> str:
@@ -78,55 +79,61 @@ def list_stale_exports() -> list[int]:
     return [pk for (pk,) in rows]
 
 
-def load_texts(
-    message_ids: Sequence[str], *, message_characters: int, total_characters: int
-) -> dict[str, str]:
-    """Return the beginnings of texts by message id, in order, until their total size is reached.
+def load_searched_texts(
+    message_ids: Sequence[str], *, characters: int, total_bytes: int
+) -> list[tuple[str, str, str]]:
+    """Return id, beginning of the text and content of messages, until they reach a total size.
 
-    The running total follows the order of `message_ids`, and the ORM cannot join a list of values.
+    The content is an empty object if it has only text. The running total follows the order of
+    `message_ids`, and the ORM cannot join a list of values.
     """
-    rows = sql.fetch_all(
-        """SELECT id, text FROM (
-            SELECT m.id, left(m.text, %s) AS text,
-                sum(least(length(m.text), %s)) OVER (ORDER BY w.position) AS characters
+    return sql.fetch_all(
+        """SELECT id, left(text, %s), CASE WHEN has_fields THEN content::text ELSE '{}' END
+        FROM (SELECT m.id, m.text, m.content, f.has_fields,
+                sum(least(octet_length(m.text), 4 * %s) + f.has_fields::int * m.content_bytes)
+                    OVER (ORDER BY w.position) AS bytes
             FROM unnest(%s::text[]) WITH ORDINALITY AS w (id, position)
-            JOIN mastra_memory_message m ON m.id = w.id) AS hits
-        WHERE characters <= %s""",
-        [message_characters, message_characters, list(message_ids), total_characters],
+            JOIN mastra_memory_message m ON m.id = w.id
+            CROSS JOIN LATERAL (SELECT m.search @@ %s::tsquery AS has_fields) AS f) AS hits
+        WHERE bytes <= %s""",
+        [characters, characters, list(message_ids), HAS_FIELDS, total_bytes],
     )
-    return dict(rows)
 
 
-def list_texts_with_words(
-    keys: Sequence[str], texts: Sequence[str], words: str, language: str
-) -> list[str]:
-    """Return the keys of those texts that contain all the words.
+def list_matching_texts(
+    texts: Mapping[str, MessageWords], conditions: Sequence[str]
+) -> list[tuple[str, int]]:
+    """Return pairs of a key and the index of a condition that its text meets.
 
     The texts are not stored anywhere, so there is no table for the ORM to query.
     """
-    rows = sql.fetch_all(
-        f"""SELECT t.key FROM unnest(%s::text[], %s::text[]) AS t (key, words)
-        WHERE mastra_memory_words(%s::regconfig, t.words) @@ {ALL_WORDS_QUERY}""",
-        [list(keys), list(texts), language, language, json_text.clean_text(words)],
+    columns = [list(column) for column in zip(*texts.values(), strict=True)] or [[], [], []]
+    return sql.fetch_all(
+        """SELECT t.key, (c.position - 1)::int FROM (
+            SELECT key, mastra_memory_vector(%s::regconfig, words, errors, fields) AS vector
+            FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[])
+                AS u (key, words, errors, fields)) AS t
+        JOIN unnest(%s::text[]) WITH ORDINALITY AS c (condition, position)
+            ON t.vector @@ c.condition::tsquery""",
+        [conf.app_settings().SEARCH_LANGUAGE, list(texts), *columns, list(conditions)],
     )
-    return [key for (key,) in rows]
 
 
 def list_newest_matches(
-    threads: QuerySet[Thread], words: str, *, limit: int
+    threads: QuerySet[Thread], messages: QuerySet[Message], *, limit: int
 ) -> list[tuple[str, str]]:
-    """Return thread ids with the id of the newest message that contains all the words.
+    """Return thread ids with the id of the newest of the messages in each thread.
 
     Reads each thread through its own range of an index. The ORM has no lateral joins, and
     DISTINCT ON would read every matching message of the threads.
     """
     statement, params = threads.values("pk").query.sql_with_params()
+    newest = messages.filter(thread_id=RawSQL("t.id", ())).order_by("-created_at", "-sequence")
+    message_statement, message_params = newest.values("pk")[:1].query.sql_with_params()
     return sql.fetch_all(
         f"""SELECT t.id, m.id FROM ({statement}) AS t (id)
-        CROSS JOIN LATERAL (SELECT id FROM mastra_memory_message WHERE thread_id = t.id
-            AND search @@ {ALL_WORDS_QUERY}
-            ORDER BY created_at DESC, sequence DESC LIMIT 1) AS m LIMIT %s""",
-        [*params, conf.app_settings().SEARCH_LANGUAGE, json_text.clean_text(words), limit],
+        CROSS JOIN LATERAL ({message_statement}) AS m (id) LIMIT %s""",
+        [*params, *message_params, limit],
     )
 
 

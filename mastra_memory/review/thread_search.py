@@ -2,29 +2,23 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import F, Func, QuerySet, Value
+from django.db.models import Q, QuerySet
 
-from mastra_memory import conf
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, Mask, keep_text, mask_beginning
-from mastra_memory.db import json_text, times
+from mastra_memory.db import times
 from mastra_memory.models import Message, Thread
-from mastra_memory.review import masked_search, queries
-from mastra_memory.search import engine, query, snippet, tsvector
-from mastra_memory.search.queries import has_all_words
+from mastra_memory.review import queries, word_search
+from mastra_memory.search import engine, query, snippet
+from mastra_memory.search.query import WordQuery
 from mastra_memory.search.scope import SearchScope
 from mastra_memory.search.types import SearchRequest
+from mastra_memory.search.words import MAX_CHARACTERS
 
-MAX_MATCHES = 300
-"""Matching messages that a search looks at, newest first."""
-COMMON_WORD_THRESHOLD = 20_000
-"""If more messages than this match, only the newest threads are searched."""
-MAX_NEWEST_THREADS = 2_000
-"""Threads that a search for common words looks at."""
-MAX_TITLE_MATCHES = 200
-"""Threads that a search finds by their titles."""
+MAX_ID_MATCHES = 2_000
+"""Threads that a search for the id of a resource finds, newest activity first."""
 MAX_SIMILAR_MESSAGES = 25
 """Messages that a search by meaning finds."""
 MAX_LISTED_MESSAGE_COUNT = 1_000
@@ -35,38 +29,63 @@ PREVIEW_CHARACTERS_READ = PREVIEW_CHARACTERS + 2 * MAX_MATCH_CHARS
 _MARKDOWN_SYNTAX = re.compile(r"[|`]+|-{3,}|(?m:^#{1,6} |^> )")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadMatches:
     """Threads that a search found."""
 
-    messages: Mapping[str, str | None]
-    """The best message of each thread, best thread first; None if only the title matches."""
-    partial: bool
+    messages: Mapping[str, str | None] = field(default_factory=dict)
+    """The best message of each thread, best thread first; None if no message matches."""
+    threads: QuerySet[Thread] | None = None
+    """All matching threads, if the query has only fields of threads such as `tag:vip`."""
+    is_partial: bool = False
     """True if the words are so common that only the newest threads were searched."""
+    missing_words: Sequence[str] = ()
+    """Words of the query that occur nowhere. Threads with the most of the others come first."""
+    query: WordQuery | None = None
+    """The parsed query."""
+
+    @property
+    def problem(self) -> str:
+        """Why the query cannot find anything; empty if it can."""
+        return self.query.problem if self.query else ""
 
 
 def find_threads_by_words(
-    threads: QuerySet[Thread], words: str, mask: Mask = keep_text
+    threads: QuerySet[Thread], text: str, mask: Mask = keep_text
 ) -> ThreadMatches:
-    """Find threads with all the words in one message or in the title.
+    """Find threads with all the words in one message, in the title or in a note.
 
-    A thread whose own id, or the id of one of its messages, was entered comes first, then threads
-    found by title, then the others, newest message first. Texts count only if they still contain
-    the words after `mask`.
+    Threads whose own id, or the id of whose resource or messages, was entered come first, then
+    threads found by title, by messages (the newest first) and by notes. If a word occurs nowhere,
+    the threads with the most of the other words are returned.
+
+    A text counts only if it still meets the query after `mask`.
+
+    Raises:
+        InvalidInput: A role or date in the query is invalid.
     """
-    is_common = _estimate_match_count(words) > COMMON_WORD_THRESHOLD
-    if is_common:
-        newest = threads.order_by("-updated_at", "-pk")[:MAX_NEWEST_THREADS]
-        matches = queries.list_newest_matches(newest, words, limit=MAX_MATCHES)
-    else:
-        matches = _list_message_matches(threads, words)
-    by_id = threads.filter(pk__in=[words.strip(), *_list_threads_of_message(words.strip())])
-    first = [*by_id.values_list("pk", flat=True), *_list_title_matches(threads, words, mask)]
-    by_thread: dict[str, str | None] = dict.fromkeys(first)
-    for thread_id, message_id in _filter_readable(matches, words, mask):
+    parsed = query.parse_query(text, thread_fields=True)
+    by_id = _list_threads_by_id(threads, text.strip())
+    if parsed.problem:
+        return ThreadMatches(messages=dict.fromkeys(by_id), query=parsed)
+    threads = word_search.filter_threads_by_fields(threads, parsed.thread_fields, mask)
+    if not parsed.has_message_conditions:
+        return ThreadMatches(threads=threads, query=parsed)
+    matching = word_search.WordSearch(threads, parsed, mask)
+    by_message = matching.list_messages()
+    by_thread: dict[str, str | None] = dict.fromkeys([*by_id, *matching.list_titles()])
+    for thread_id, message_id in by_message:
         if by_thread.get(thread_id) is None:
             by_thread[thread_id] = message_id
-    return ThreadMatches(by_thread, is_common)
+    for thread_id in matching.list_notes():
+        by_thread.setdefault(thread_id, None)
+    missing = [] if by_thread or len(parsed.words) < 2 else matching.list_missing_words()
+    return ThreadMatches(
+        messages=matching.rank_by_words() if missing else by_thread,
+        is_partial=matching.is_partial,
+        missing_words=missing,
+        query=parsed,
+    )
 
 
 def find_threads_by_meaning(threads: QuerySet[Thread], text: str) -> ThreadMatches:
@@ -88,62 +107,30 @@ def find_threads_by_meaning(threads: QuerySet[Thread], text: str) -> ThreadMatch
     for match in matches:
         if match.id in thread_ids:
             by_thread.setdefault(thread_ids[match.id], match.id)
-    return ThreadMatches(by_thread, False)
+    words = query.parse_query(text, parse_operators=False)
+    return ThreadMatches(messages=by_thread, query=words)
 
 
-def _list_threads_of_message(message_id: str) -> list[str]:
-    thread_ids = Message.objects.filter(pk=message_id).values_list("thread_id", flat=True)
-    return list(thread_ids)
+def _list_threads_by_id(threads: QuerySet[Thread], entered: str) -> list[str]:
+    """Return the threads with this id, of this resource, or with a message of this id."""
+    of_message = Message.objects.filter(pk=entered).values("thread_id")
+    named = threads.filter(Q(pk=entered) | Q(resource_id=entered) | Q(pk__in=of_message))
+    newest = named.order_by("-updated_at", "-pk").values_list("pk", flat=True)
+    return list(newest[:MAX_ID_MATCHES])
 
 
-def _list_title_matches(threads: QuerySet[Thread], words: str, mask: Mask) -> list[str]:
-    vector = Func(Value("simple"), F("title"), function="mastra_memory_words")
-    # Sorted in Python: with an ORDER BY, PostgreSQL would walk through all threads from the newest
-    # and compute the words of each title, instead of using the index on these words.
-    matching = threads.filter(has_all_words(vector, words, "simple")).order_by()
-    rows = matching.values_list("updated_at", "pk", "title")[:MAX_TITLE_MATCHES]
-    titles = {pk: title for _updated_at, pk, title in sorted(rows, reverse=True)}
-    readable = masked_search.filter_readable_texts(titles, words, "simple", mask)
-    return [pk for pk in titles if pk in readable]
-
-
-def _filter_readable(
-    matches: Sequence[tuple[str, str]], words: str, mask: Mask
-) -> list[tuple[str, str]]:
-    """Return the matches whose masked text contains the words as well."""
-    language = conf.app_settings().SEARCH_LANGUAGE
-    message_ids = [message_id for _thread_id, message_id in matches]
-    readable = masked_search.filter_readable_messages(message_ids, words, language, mask)
-    return [match for match in matches if match[1] in readable]
-
-
-def _estimate_match_count(words: str) -> int:
-    """Return how many messages PostgreSQL's planner expects to match, without reading them."""
-    messages = tsvector.list_messages_with_words(words).order_by().values("pk")
-    plan = json_text.loads(messages.explain(format="json"))
-    root = plan[0] if isinstance(plan, list) else plan
-    return int(root["Plan"]["Plan Rows"])
-
-
-def _list_message_matches(threads: QuerySet[Thread], words: str) -> list[tuple[str, str]]:
-    messages = tsvector.list_messages_with_words(words)
-    if threads.query.where:
-        messages = messages.filter(thread__in=threads.order_by().values("pk"))
-    newest = messages.order_by("-created_at", "-sequence")
-    return list(newest.values_list("thread_id", "pk")[:MAX_MATCHES])
-
-
-def highlight_passages(message_ids: Sequence[str], words: str, mask: Mask) -> dict[str, str]:
+def highlight_passages(
+    message_ids: Sequence[str], words: WordQuery | None, mask: Mask
+) -> dict[str, str]:
     """Return the passage of each message that shows best why it matches, by message id.
 
     Passages are escaped HTML with `<mark>` around the words.
     """
     messages = Message.objects.filter(pk__in=message_ids).values_list("pk", "text")
     texts = {
-        pk: _strip_markdown(mask_beginning(text, mask, snippet.MAX_CHARACTERS))
-        for pk, text in messages
+        pk: _strip_markdown(mask_beginning(text, mask, MAX_CHARACTERS)) for pk, text in messages
     }
-    return snippet.highlight_snippets(texts, query.parse_query(words))
+    return snippet.highlight_snippets(texts, words)
 
 
 def _strip_markdown(text: str) -> str:

@@ -59,20 +59,34 @@ def find_matches(request: SearchRequest, search_type: SearchType, *, limit: int)
         InvalidInput: The filter is invalid.
     """
     vectors_pending = request.catch_up and _index_pending(request, search_type)
-    ranges = boost.interpret_time(request.query, request.time)
     if search_type == "semantic":
+        ranges = boost.interpret_time(request.query, request.time)
         similar, tokens = _find_by_similarity(
             request, limit, ranges=ranges, vectors_pending=vectors_pending
         )
         similar = boost.boost_matches(similar, ranges)[: max(limit, 0)]
         return Matches(similar, usage_tokens=tokens, interpreted_time=ranges)
     words = query.parse_query(request.query, parse_operators=request.parse_operators)
+    request = _apply_message_filter(request, words)
+    ranges = boost.interpret_time(words.text, request.time)
     if search_type == "text":
         scored = _find_by_words(request, words, limit, ranges=ranges)
         scored = boost.boost_matches(scored, ranges)[: max(limit, 0)]
         return Matches(scored, words, interpreted_time=ranges)
     scored, tokens = _find_hybrid(request, words, limit, ranges, vectors_pending=vectors_pending)
     return Matches(scored, words, tokens, ranges)
+
+
+def _apply_message_filter(request: SearchRequest, words: WordQuery) -> SearchRequest:
+    """Return the request with the conditions of the query on role and time.
+
+    The query's vectors are those of its text without operators, unless nothing else is left.
+    """
+    if not request.parse_operators:
+        return request
+    filters = [part for part in (request.filter, words.message_filter) if part]
+    combined = {"$and": filters} if len(filters) > 1 else next(iter(filters), None)
+    return replace(request, query=words.text or request.query, filter=combined)
 
 
 def _find_hybrid(
@@ -135,6 +149,11 @@ def _find_by_words(
     ranges: Sequence[TimeRange],
 ) -> list[ScoredMessage]:
     """Return the best messages, and the best ones of the ranges of time."""
+    if words.filter is None and words.message_filter:
+        matching = metadata_filters.build_message_condition(request.filter)
+        if words.required_filter:
+            matching.add("m.search @@ %s::tsquery", words.required_filter)
+        return queries.list_newest(request.scope, matching, limit)
     if not ranges or limit <= 0:
         return bm25.find_by_words(
             words,
@@ -214,7 +233,7 @@ def _index_pending(request: SearchRequest, search_type: SearchType) -> bool:
         request.scope, conf.app_settings().EMBEDDER
     )
     if words_pending and search_type != "semantic":
-        tsvector.index_pending_words(request.scope.condition("m"))
+        tsvector.index_pending_words(request.scope)
     return vectors_pending and request.scope.is_named
 
 

@@ -6,26 +6,14 @@ Values are always passed as parameters; only names and SQL fragments are interpo
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import BooleanField, ExpressionWrapper, F, Func
-from django.db.models.expressions import RawSQL
-
-from mastra_memory import conf
-from mastra_memory.db import json_text, sql
+from mastra_memory.db import sql
 from mastra_memory.embedding import embedder
 from mastra_memory.embedding.embedder import Vector
 from mastra_memory.embedding.vector_index import TABLE, VectorIndex
+from mastra_memory.search.fields import HAS_FIELDS
 from mastra_memory.search.query import is_phrase
 from mastra_memory.search.scope import VISIBLE, SearchScope
 from mastra_memory.search.types import ScoredMessage, TermPlan
-
-ALL_WORDS_QUERY = """websearch_to_tsquery(%s::regconfig,
-    mastra_memory_spaced(mastra_memory_fold(%s)))"""
-"""SQL of a `tsquery` that requires all words; the parameters are the language and the words.
-
-The words are folded and spaced like the indexed text. Otherwise accents, `tea/coffee` and scripts
-without spaces would not be found. "Quoted words" must occur next to each other. Dashes are removed,
-so `-word` does not exclude a word: an exclusion would reveal which words a masked text contains.
-"""
 
 SCORED_COLUMNS = "m.id, date_part('epoch', m.created_at), m.sequence"
 """The fields of `ScoredMessage` for a message `m`, without the score."""
@@ -35,47 +23,36 @@ MAX_TEXT_CHARACTERS = 100_000
 each may have 20 MB. The words of a message are indexed up to the same limit."""
 
 
-def has_all_words(vector: F | Func, words: str, language: str) -> "ExpressionWrapper[Func]":
-    """Return a condition on a column or expression of type `tsvector`, for `filter()`.
-
-    `language` is a text search configuration of PostgreSQL such as `english` or `simple`. Stop
-    words, such as `the` in English, are ignored. A query of stop words alone matches nothing.
-    """
-    # `SearchQuery` is not used because the SQL of the review pages needs the same expression.
-    query = RawSQL(ALL_WORDS_QUERY, (language, json_text.clean_text(words)))
-    matches = Func(vector, query, arg_joiner=" @@ ", template="(%(expressions)s)")
-    return ExpressionWrapper(matches, output_field=BooleanField())
-
-
-def update_pending_words(where: sql.Where, limit: int) -> int:
-    """Set the column `search` of up to `limit` messages `m` where it is null, newest first."""
-    return sql.execute(
-        # The ORM cannot limit an UPDATE. Materialized: PostgreSQL may run a plain subquery once
-        # per row, and would then update more rows than the limit.
-        f"""WITH due AS MATERIALIZED (
-            SELECT m.id FROM mastra_memory_message m WHERE m.search IS NULL AND {where}
-            ORDER BY m.created_at DESC LIMIT %s FOR UPDATE SKIP LOCKED)
-        UPDATE mastra_memory_message m SET search = mastra_memory_words(%s::regconfig, m.text)
-        FROM due WHERE m.id = due.id""",
-        [*where.params, limit, conf.app_settings().SEARCH_LANGUAGE],
-    )
-
-
 def find_pending(scope: SearchScope, model: str) -> tuple[bool, bool]:
-    """Return whether the scope has messages without indexed words, and without vectors of `model`.
+    """Return whether the scope has messages or titles without words, and without vectors.
 
     This is a single statement because it runs before every search.
     """
     messages, requests = scope.condition("m"), scope.condition("r")
+    threads = scope.thread_condition("t")
     found = sql.fetch_one(
         f"""SELECT EXISTS (SELECT FROM mastra_memory_message m
-                WHERE m.search IS NULL AND {messages}),
+                WHERE m.search IS NULL AND {messages})
+            OR EXISTS (SELECT FROM mastra_memory_thread t
+                WHERE t.title_search IS NULL AND {threads}),
             EXISTS (SELECT FROM mastra_memory_embeddingrequest r
                 WHERE {requests} AND r.model = %s AND r.error = '' AND r.failed_at IS NULL)""",
-        [*messages.params, *requests.params, model],
+        [*messages.params, *threads.params, *requests.params, model],
     )
     assert found is not None
     return found[0], found[1]
+
+
+def list_newest(scope: SearchScope, matching: sql.Where, limit: int) -> list[ScoredMessage]:
+    """Return the newest messages `m` that match a condition, all with the score 0."""
+    messages = scope.condition("m")
+    rows = sql.fetch_all(
+        f"""SELECT {SCORED_COLUMNS} FROM mastra_memory_message m
+        WHERE {messages} AND {VISIBLE} AND {matching}
+        ORDER BY m.created_at DESC, m.sequence DESC LIMIT %s""",
+        [*messages.params, *matching.params, limit],
+    )
+    return [ScoredMessage(row[0], row[1], row[2], 0.0) for row in rows]
 
 
 def list_ids(where: sql.Where) -> set[str]:
@@ -188,6 +165,15 @@ MAX_TITLES = 200
 """How many threads can be found by their titles."""
 _TS_RANK_SINGLE_OCCURRENCE = 0.0607927
 """`ts_rank` of a word that occurs once: 0.1 * 6 / pi²."""
+_RANK_WEIGHTS = "'{0.1, 0.04, 0.1, 0.1}'"
+"""The weights D, C, B and A for `ts_rank`: those of the text, of tool errors, of nothing, and of
+fields. A word of an error counts less than half of a word of the text."""
+_MIN_FREQUENCY = 0.1
+"""The computed frequency of a term that occurs at all: 0.19 if it occurs once, in an error."""
+_TEXT_LENGTH = f"""(CASE WHEN words @@ '{HAS_FIELDS}'::tsquery
+    THEN length(ts_filter(words, '{{c,d}}')) ELSE length(words) END)"""
+"""SQL for the number of different words of a message. Those of its fields do not count. A message
+with fields has the word that stands for this, so that the others need not be filtered."""
 
 _COUNT_SCOPE = f"""(SELECT count(*) FROM (SELECT 1 FROM mastra_memory_message m
     WHERE {{messages}} AND m.created_at >= c.oldest LIMIT {MAX_SCOPE_SIZE}) m)"""
@@ -207,7 +193,6 @@ def rank_by_bm25(
     """
     query = plan.query
     messages, threads = scope.condition("m"), scope.thread_condition("t")
-    titles = query.as_prefixes()
     indexes = range(len(query.terms))
     # A thread that is found by its title is represented by its newest message, which must not
     # contain an excluded word. The words of that message may not be indexed yet.
@@ -217,7 +202,7 @@ def rank_by_bm25(
         WHERE m.thread_id = n.id AND {VISIBLE} AND {matching}
             AND {_exclude_terms("m.search", query.excluded)}
         ORDER BY m.created_at DESC, m.sequence DESC LIMIT 1"""
-    frequencies = f"""id, thread_id, created_at, sequence, length(words)::float8 AS size,
+    frequencies = f"""id, thread_id, created_at, sequence, {_TEXT_LENGTH}::float8 AS size,
         {", ".join(_term_frequency_sql(term, index) for index, term in enumerate(query.terms))}"""
     order = "m.created_at"
     if plan.preferred:
@@ -236,9 +221,8 @@ def rank_by_bm25(
                 ORDER BY {order} DESC, m.sequence DESC LIMIT {plan.max_candidates}) m),
         named AS MATERIALIZED (
             SELECT id, {", ".join(f"words @@ %s::tsquery AS t{i}" for i in indexes)} FROM (
-                SELECT t.id, mastra_memory_words('simple', t.title) AS words
-                FROM mastra_memory_thread t
-                WHERE {threads} AND mastra_memory_words('simple', t.title) @@ %s::tsquery
+                SELECT t.id, t.title_search AS words FROM mastra_memory_thread t
+                WHERE {threads} AND t.title_search @@ %s::tsquery
                 ORDER BY t.updated_at DESC LIMIT {MAX_TITLES}) t),
         ranked AS MATERIALIZED (
             SELECT * FROM found UNION ALL
@@ -266,9 +250,9 @@ def rank_by_bm25(
         *matching.params,
         plan.filter,
         *filter(None, [plan.preferred]),
-        *titles.terms,
+        *query.terms,
         *threads.params,
-        titles.filter,
+        query.filter,
         *query.terms,
         *matching.params,
         *query.excluded,
@@ -292,7 +276,7 @@ def _term_frequency_sql(term: str, index: int) -> str:
     nearly 1 / (n + 0.5), which is solved for n. The last term makes the result 0 for a word that
     does not occur.
     """
-    rank = "ts_rank(words, %s::tsquery)"
+    rank = f"ts_rank({_RANK_WEIGHTS}, words, %s::tsquery)"
     if is_phrase(term):
         rank = f"(words @@ %s::tsquery)::int * {_TS_RANK_SINGLE_OCCURRENCE}"
     rest = f"greatest(1.644934::float8 - 16.44934::float8 * {rank}, 0.001)"
@@ -301,7 +285,9 @@ def _term_frequency_sql(term: str, index: int) -> str:
 
 def _document_frequency_sql(index: int) -> str:
     """Return SQL for the df: the count among the candidates, but at least the estimate."""
-    return f"greatest(count(*) FILTER (WHERE tf{index} > 0.5), %s)::float8 AS df{index}"
+    return (
+        f"greatest(count(*) FILTER (WHERE tf{index} > {_MIN_FREQUENCY}), %s)::float8 AS df{index}"
+    )
 
 
 def _idf_sql(index: int) -> str:

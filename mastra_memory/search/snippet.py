@@ -4,16 +4,15 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 
+import regex
+
 from mastra_memory import conf
 from mastra_memory.db import sql
-from mastra_memory.search.query import LEXEME, UNSPACED, WordQuery
+from mastra_memory.search import words
+from mastra_memory.search.query import LEXEME, WordQuery
 
 SNIPPET_CHARACTERS = 220
 """The approximate length of a snippet."""
-MAX_CHARACTERS = 100_000
-"""How much of a text is searched for words. The rest of a message is not indexed either."""
-
-_WORD = re.compile(rf"{UNSPACED}|(?:(?!{UNSPACED})[^\W_])+")
 
 
 def highlight_snippets(texts: Mapping[str, str], query: WordQuery | None) -> dict[str, str]:
@@ -23,30 +22,35 @@ def highlight_snippets(texts: Mapping[str, str], query: WordQuery | None) -> dic
     the text if there is no query, or if the text contains none of its words. The words
     of all texts are compared by PostgreSQL, with one statement, because it has the stemmer.
     """
-    words = {key: list(_WORD.finditer(text[:MAX_CHARACTERS])) for key, text in texts.items()}
-    distinct = {word[0] for matches in words.values() for word in matches}
-    matching = (
-        _find_matching_words(sorted(distinct), query) if query and query.terms else frozenset()
-    )
+    if query is None or not query.terms:
+        return {key: _build_snippet(text, []) for key, text in texts.items()}
+    spans = {key: list(words.iter_spans(text)) for key, text in texts.items()}
+    distinct = {span[0] for matches in spans.values() for span in matches}
+    matching = _find_matching_words(sorted(distinct), query)
     return {
-        key: _build_snippet(text, [word for word in words[key] if word[0] in matching])
+        key: _build_snippet(text, [span for span in spans[key] if span[0] in matching])
         for key, text in texts.items()
     }
 
 
-def _find_matching_words(words: Sequence[str], query: WordQuery) -> frozenset[str]:
+def _find_matching_words(spans: Sequence[str], query: WordQuery) -> frozenset[str]:
     lexemes = " | ".join(
         sorted({lexeme for term in query.terms for lexeme in LEXEME.findall(term)})
     )
     rows = sql.fetch_all(
-        """SELECT word FROM unnest(%s::text[]) AS word
-        WHERE mastra_memory_words(%s::regconfig, word) @@ %s::tsquery""",
-        [list(words), conf.app_settings().SEARCH_LANGUAGE, lexemes],
+        """SELECT span FROM unnest(%s::text[], %s::text[]) AS u (span, words)
+        WHERE to_tsvector(%s::regconfig, words) @@ %s::tsquery""",
+        [
+            list(spans),
+            [words.normalize_words(span) for span in spans],
+            conf.app_settings().SEARCH_LANGUAGE,
+            lexemes,
+        ],
     )
-    return frozenset(word for (word,) in rows)
+    return frozenset(span for (span,) in rows)
 
 
-def _build_snippet(text: str, marked: Sequence[re.Match[str]]) -> str:
+def _build_snippet(text: str, marked: Sequence["regex.Match[str]"]) -> str:
     start = _find_best_start(text, marked)
     end = _find_word_boundary(text, start + SNIPPET_CHARACTERS)
     parts = ["… " if start else ""]
@@ -61,7 +65,7 @@ def _build_snippet(text: str, marked: Sequence[re.Match[str]]) -> str:
     return "".join(parts).replace("</mark><mark>", "")
 
 
-def _find_best_start(text: str, marked: Sequence[re.Match[str]]) -> int:
+def _find_best_start(text: str, marked: Sequence["regex.Match[str]"]) -> int:
     """Return the start of the snippet that contains the most different words of the query.
 
     It is a little before the first of these words, or 0 if a snippet from there has them all.

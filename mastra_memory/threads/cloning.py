@@ -16,6 +16,7 @@ from mastra_memory.models.fields import new_id
 from mastra_memory.observational import cloning as observation_cloning
 from mastra_memory.observational.cloning import ClonedThread
 from mastra_memory.options import WorkingMemoryOptions
+from mastra_memory.search import tsvector
 from mastra_memory.threads import queries
 from mastra_memory.types import CloneResult, MessageSelection, StoredMessage, StoredThread
 
@@ -100,7 +101,14 @@ def _insert_thread(source: StoredThread, clone_id: str, resource_id: str, title:
     title = limits.check_title(title) or (f"Clone of {source.title}" if source.title else "")
     inserted = sql.execute(
         queries.INSERT_CLONE,
-        [clone_id, resource_id, title, Thread.TitleSource.MANUAL if title else "", source.id],
+        [
+            clone_id,
+            resource_id,
+            title,
+            *tsvector.split_title(title),
+            Thread.TitleSource.MANUAL if title else "",
+            source.id,
+        ],
     )
     if not inserted:
         raise Conflict(f"Thread with id {clone_id} already exists")

@@ -6,12 +6,13 @@ statement must check, claim and return a row, with the clock of the database.
 
 from mastra_memory.db import sql
 from mastra_memory.messages import MESSAGE_COLUMNS
+from mastra_memory.search.tsvector import TITLE_WORDS
 
 # `ON CONFLICT DO NOTHING` reports a taken id as "no row inserted", without an error that would end
 # the transaction.
-INSERT_CLONE = """INSERT INTO mastra_memory_thread
-    (id, resource_id, title, title_source, clone_source_id)
-VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"""
+INSERT_CLONE = f"""INSERT INTO mastra_memory_thread
+    (id, resource_id, title, title_search, title_source, clone_source_id)
+VALUES (%s, %s, %s, {TITLE_WORDS}, %s, %s) ON CONFLICT DO NOTHING"""
 
 
 def build_copy_id(column: str) -> str:

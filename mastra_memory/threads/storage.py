@@ -13,6 +13,7 @@ from mastra_memory.db.sql import NEXT_UPDATED_AT
 from mastra_memory.exceptions import AccessDenied, ConcurrentUpdate, Conflict, ThreadNotFound
 from mastra_memory.models import Thread
 from mastra_memory.models.fields import new_id
+from mastra_memory.search import tsvector
 from mastra_memory.types import StoredThread, ThreadPage
 
 RESERVED_METADATA_KEYS = ["clone", "mastra", "workingMemory", "titlePinned"]
@@ -152,13 +153,14 @@ def create_thread(
     with routing.atomic():
         row = sql.fetch_one(
             f"""INSERT INTO mastra_memory_thread AS t
-                (id, resource_id, title, title_source, metadata)
-            VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT DO NOTHING
+                (id, resource_id, title, title_search, title_source, metadata)
+            VALUES (%s, %s, %s, {tsvector.TITLE_WORDS}, %s, %s::jsonb) ON CONFLICT DO NOTHING
             RETURNING {THREAD_COLUMNS}""",
             [
                 thread_id,
                 resource_id,
                 title,
+                *tsvector.split_title(title),
                 _get_title_source(title),
                 _dump_optional_json(remaining),
             ],
@@ -192,18 +194,21 @@ def save_thread(
     thread_id, resource_id = check_id(thread_id, "id"), check_id(resource_id, "resourceId")
     title = limits.check_title(title)
     memory, remaining = working_memory.pop_from_metadata(metadata)
-    new = [title, _get_title_source(title), _dump_optional_json(remaining)]
+    title_words = tsvector.split_title(title)
+    source, metadata_json = _get_title_source(title), _dump_optional_json(remaining)
     with routing.atomic():
         saved = sql.execute(
-            """INSERT INTO mastra_memory_thread (id, resource_id, title, title_source, metadata)
-            VALUES (%s, %s, %s, %s, %s::jsonb) ON CONFLICT DO NOTHING""",
-            [thread_id, resource_id, *new],
+            f"""INSERT INTO mastra_memory_thread
+                (id, resource_id, title, title_search, title_source, metadata)
+            VALUES (%s, %s, %s, {tsvector.TITLE_WORDS}, %s, %s::jsonb) ON CONFLICT DO NOTHING""",
+            [thread_id, resource_id, title, *title_words, source, metadata_json],
         ) or sql.execute(
             f"""UPDATE mastra_memory_thread SET title = %s,
+                title_search = {tsvector.TITLE_WORDS},
                 title_source = CASE WHEN title = %s THEN title_source ELSE %s END,
                 metadata = %s::jsonb, updated_at = {NEXT_UPDATED_AT}
                 WHERE id = %s AND resource_id = %s""",
-            [title, *new, thread_id, resource_id],
+            [title, *title_words, title, source, metadata_json, thread_id, resource_id],
         )
         if not saved:
             raise Conflict(f"Thread with id {thread_id} belongs to another resource")
@@ -240,8 +245,8 @@ def update_thread(
     params: list[Any] = []
     if title is not None:
         title = limits.check_title(title)
-        changes.append("title = %s, title_source = %s")
-        params += [title, title_source if title else ""]
+        changes.append(f"title = %s, title_search = {tsvector.TITLE_WORDS}, title_source = %s")
+        params += [title, *tsvector.split_title(title), title_source if title else ""]
     if remaining is not None:
         changes.append(f"metadata = {_MERGED_METADATA if merge else _REPLACED_METADATA}")
         given_keys = [key for key in RESERVED_METADATA_KEYS if key in (metadata or {})]

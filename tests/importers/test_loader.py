@@ -19,7 +19,7 @@ from mastra_memory.importers.records import (
 )
 from mastra_memory.importers.storage import queries as storage_queries
 from mastra_memory.models import Message, Thread, WorkingMemory
-from mastra_memory.search import tsvector
+from mastra_memory.search import lists
 from tests.conftest import Statements
 from tests.support.factories import make_thread, moment, save, some_messages, text_content
 from tests.support.importing import count_outcomes, import_items, list_texts
@@ -80,7 +80,7 @@ def test_load__update_overwrites_and_counts_what_differs() -> None:
     assert list_texts() == [("assistant", "new"), ("user", "m2")]
     assert count_outcomes(report, "threads") == {"updated": 1}
     assert count_outcomes(report, "messages") == {"updated": 1, "already there": 1}
-    assert tsvector.list_messages_with_words("new").count() == 1
+    assert lists.search_messages("new").count() == 1
     assert count_outcomes(import_items(changed, update=True), "messages") == {"already there": 2}
 
 

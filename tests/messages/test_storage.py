@@ -11,7 +11,7 @@ from mastra_memory.exceptions import AccessDenied, Conflict, InvalidInput, Threa
 from mastra_memory.messages import validation
 from mastra_memory.models import Message
 from mastra_memory.recall import selection
-from mastra_memory.search import tsvector
+from mastra_memory.search import lists
 from tests.conftest import Statements
 from tests.support.concurrency import concurrently
 from tests.support.factories import (
@@ -227,7 +227,7 @@ def test_update_messages__updates_the_index_and_the_position() -> None:
     change = {"id": "m0", "content": text_content("lighthouse"), "createdAt": moment(9)}
     messages.update_messages([change, {"id": "missing", "role": "user"}])
     assert list_texts(thread.id) == ["Message 1", "Message 2", "lighthouse"]
-    assert tsvector.list_messages_with_words("lighthouse").exists()
+    assert lists.search_messages("lighthouse").exists()
     assert threads.get_thread(thread.id).updated > before
 
 

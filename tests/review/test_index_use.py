@@ -2,11 +2,10 @@
 
 import pytest
 from django.db import connection
-from django.db.models import F, Func, Value
 
-from mastra_memory.models import Message, Thread
+from mastra_memory.models import Message, ReviewNote, Thread
 from mastra_memory.review.filters import HasFailedToolCall
-from mastra_memory.search import queries, tsvector
+from mastra_memory.search import lists
 
 pytestmark = pytest.mark.django_db
 
@@ -25,17 +24,12 @@ def test_has_failed_tool_call__uses_its_index() -> None:
     assert "mastra_message_tool_error" in explain(failed)
 
 
-def test_has_all_words__uses_the_index_on_titles() -> None:
-    words = Func(Value("simple"), F("title"), function="mastra_memory_words")
-    found = (
-        Thread.objects.filter(queries.has_all_words(words, "tent", "simple"))
-        .order_by()
-        .values("pk")
-    )
-    assert "mastra_thread_title_words" in explain(found)
+def test_word_match__uses_the_indexes_on_titles_and_notes() -> None:
+    titles = Thread.objects.filter(lists.WordMatch("title_search", "'tent'")).order_by()
+    assert "mastra_thread_words" in explain(titles.values("pk"))
+    notes = ReviewNote.objects.filter(lists.WordMatch("search", "'tent'")).order_by()
+    assert "mastra_note_words" in explain(notes.values("pk"))
 
 
-def test_list_messages_with_words__uses_its_index() -> None:
-    assert "mastra_message_search" in explain(
-        tsvector.list_messages_with_words("tent").order_by().values("pk")
-    )
+def test_search_messages__uses_its_index() -> None:
+    assert "mastra_message_search" in explain(lists.search_messages("tent").order_by().values("pk"))

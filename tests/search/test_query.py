@@ -3,7 +3,7 @@
 import pytest
 
 from mastra_memory.search import query
-from mastra_memory.search.query import MAX_TERMS, WordQuery
+from mastra_memory.search.query import MAX_TERMS
 
 pytestmark = pytest.mark.django_db
 
@@ -52,8 +52,3 @@ def test_parse_query__a_long_text_is_looked_for_by_its_first_words() -> None:
     found = query.parse_query(" ".join(f"word{n}" for n in range(1_000)))
     assert len(found.terms) == MAX_TERMS
     assert found.terms[0] == "'word0'"
-
-
-def test_as_prefixes__stems_match_as_prefixes() -> None:
-    words = WordQuery(["'appl'"], ["'red' <-> 'fox'"], ["'o''neil'"])
-    assert words.as_prefixes() == WordQuery(["'appl':*"], ["'red':* <-> 'fox':*"], ["'o''neil':*"])

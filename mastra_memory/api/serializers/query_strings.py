@@ -312,7 +312,9 @@ class SearchQuery(AgentQuery):
     """The query of `GET search`."""
 
     searchQuery = Parameter(
-        'Words to search for. `"a phrase"` and `-excluded` are supported.', required=True
+        'Words to search for. `"a phrase"`, `-excluded`, `this OR that` and fields such as '
+        "`tool:refundPayment` are supported unless the search is semantic.",
+        required=True,
     )
     resourceId = Parameter("The resource; scoped callers always search their own.", required=True)
     threadId = Parameter(

@@ -223,6 +223,10 @@ class SearchResultSerializer(ResponseSerializer):
     searchType = ChoiceField(["semantic", "text", "hybrid"], source="search_type")
     interpretedTime = InterpretedTimeField()
     usage = UsageField()
+    notice = TextField(
+        required=False,
+        help_text="Why the words of the query cannot find anything; left out otherwise.",
+    )
 
 
 class ChunkSerializer(ResponseSerializer):

@@ -10,6 +10,7 @@ from mastra_memory.importers.records import ImportedMessage
 from mastra_memory.importers.storage import queries
 from mastra_memory.importers.storage.threads import REASON_NO_THREAD, ThreadResources
 from mastra_memory.importers.validation import ImportRow, RowResult
+from mastra_memory.search import fields
 
 REASON_OTHER_THREAD = "a message of another thread has the same id"
 
@@ -62,6 +63,7 @@ def _copy_rows(rows: Sequence[ImportRow]) -> None:
                         signal_types.get_signal_type(item.role, item.content),
                         row.json,
                         row.text,
+                        *fields.split_message(row.text, row.json),
                         item.created_at,
                         item.edited_at,
                     )

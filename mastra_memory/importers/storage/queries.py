@@ -7,12 +7,15 @@ of the batch. `place` is the index of a row in its batch.
 # The ORM's `bulk_create(ignore_conflicts=True)` does not return which rows were inserted, and it
 # cannot update only the rows that differ. The statements about threads take one array for each
 # column, because one statement text serves batches of every size.
-_THREADS = """SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::jsonb[],
-    %s::text[], %s::timestamptz[], %s::timestamptz[])
-    AS i(id, resource_id, title, title_source, metadata, clone_source_id, created_at, updated_at)"""
+_THREADS = """SELECT id, resource_id, title, to_tsvector(%s::regconfig, words) AS title_search,
+        title_source, metadata, clone_source_id, created_at, updated_at
+    FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::jsonb[],
+        %s::text[], %s::timestamptz[], %s::timestamptz[])
+    AS i(id, resource_id, title, words, title_source, metadata, clone_source_id, created_at,
+        updated_at)"""
 
-INSERT_THREADS = f"""INSERT INTO mastra_memory_thread
-        (id, resource_id, title, title_source, metadata, clone_source_id, created_at, updated_at)
+INSERT_THREADS = f"""INSERT INTO mastra_memory_thread (id, resource_id, title, title_search,
+        title_source, metadata, clone_source_id, created_at, updated_at)
     {_THREADS} ON CONFLICT (id) DO NOTHING RETURNING id, resource_id"""
 
 UPDATE_THREAD_TIMES = f"""UPDATE mastra_memory_thread t SET updated_at = i.updated_at
@@ -20,7 +23,8 @@ UPDATE_THREAD_TIMES = f"""UPDATE mastra_memory_thread t SET updated_at = i.updat
     WHERE t.id = i.id AND t.resource_id = i.resource_id AND t.updated_at < i.updated_at"""
 
 UPDATE_THREADS = f"""UPDATE mastra_memory_thread t SET title = i.title,
-        title_source = i.title_source, metadata = i.metadata, clone_source_id = i.clone_source_id
+        title_search = i.title_search, title_source = i.title_source, metadata = i.metadata,
+        clone_source_id = i.clone_source_id
     FROM ({_THREADS}) i
     WHERE t.id = i.id AND t.resource_id = i.resource_id
         AND (t.title, t.metadata, t.clone_source_id) IS DISTINCT FROM
@@ -28,10 +32,11 @@ UPDATE_THREADS = f"""UPDATE mastra_memory_thread t SET title = i.title,
     RETURNING t.id"""
 
 # Messages are the bulk of an import. COPY into a temporary table is several times faster than
-# INSERT with parameters, and the database computes the search words while it inserts.
+# INSERT with parameters.
 CREATE_MESSAGE_TABLE = """CREATE TEMPORARY TABLE IF NOT EXISTS mastra_import (place integer,
     id text, thread_id text, resource_id text, role text, type text, signal text, content jsonb,
-    text text, created_at timestamptz, edited_at timestamptz) ON COMMIT DELETE ROWS"""
+    text text, words text, errors text, fields text, created_at timestamptz,
+    edited_at timestamptz) ON COMMIT DELETE ROWS"""
 
 # The table is not empty when an outer transaction has stored another batch.
 EMPTY_MESSAGE_TABLE = "TRUNCATE mastra_import"
@@ -40,19 +45,19 @@ EMPTY_MESSAGE_TABLE = "TRUNCATE mastra_import"
 SET_WORK_MEMORY = "SET LOCAL work_mem = '64MB'"
 
 COPY_MESSAGES = """COPY mastra_import (place, id, thread_id, resource_id, role, type, signal,
-    content, text, created_at, edited_at) FROM STDIN"""
+    content, text, words, errors, fields, created_at, edited_at) FROM STDIN"""
 
 # In the order of the source: `sequence` is assigned in this order and breaks ties of `created_at`.
 INSERT_MESSAGES = """INSERT INTO mastra_memory_message (id, thread_id, resource_id, role, type,
         signal, content, text, search, created_at, edited_at)
     SELECT id, thread_id, resource_id, role, type, signal, content, text,
-        mastra_memory_words(%s::regconfig, text), created_at, edited_at
+        mastra_memory_vector(%s::regconfig, words, errors, fields), created_at, edited_at
     FROM mastra_import ORDER BY place ON CONFLICT (id) DO NOTHING RETURNING id"""
 
 # Messages that were edited here keep their content. The first of several rows with one id counts.
 UPDATE_MESSAGES = """UPDATE mastra_memory_message m SET role = i.role, type = i.type,
         signal = i.signal, content = i.content, text = i.text,
-        search = mastra_memory_words(%s::regconfig, i.text)
+        search = mastra_memory_vector(%s::regconfig, i.words, i.errors, i.fields)
     FROM (SELECT DISTINCT ON (id) * FROM mastra_import ORDER BY id, place) i
     WHERE m.id = i.id AND m.thread_id = i.thread_id AND m.edited_at IS NULL
         AND (m.role, m.type, m.content) IS DISTINCT FROM (i.role, i.type, i.content)

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from mastra_memory import conf
 from mastra_memory.db import locking, sql
 from mastra_memory.importers.records import ImportedThread
 from mastra_memory.importers.storage import queries
 from mastra_memory.importers.validation import ImportRow, RowResult
+from mastra_memory.search import words
 
 REASON_NO_THREAD = "its thread does not exist or belongs to another resource"
 REASON_OTHER_RESOURCE = "a thread of another resource has the same id"
@@ -46,13 +48,15 @@ def store_threads(
     return results
 
 
-def _build_params(rows: Iterable[ImportRow]) -> list[list[object]]:
-    """Return one list for each column."""
+def _build_params(rows: Iterable[ImportRow]) -> list[object]:
+    """Return the language of the search words, then one list for each column."""
     threads = [(cast(ImportedThread, row.item), row.json or None) for row in rows]
     return [
+        conf.app_settings().SEARCH_LANGUAGE,
         [item.id for item, _ in threads],
         [item.resource_id for item, _ in threads],
         [item.title for item, _ in threads],
+        [words.normalize_words(item.title) for item, _ in threads],
         [item.title_source for item, _ in threads],
         [metadata for _, metadata in threads],
         [item.clone_source_id for item, _ in threads],
