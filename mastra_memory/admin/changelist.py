@@ -154,7 +154,7 @@ class ThreadChangeList(TruncatedChangeList):
             return {}
         hits = [self.found.messages.get(pk) for pk in thread_ids]
         wanted = [hit for hit in hits if hit]
-        found = thread_search.highlight_passages(wanted, self.query, mask) if wanted else {}
+        found = thread_search.highlight_passages(wanted, self.found.query, mask) if wanted else {}
         return {pk: render_highlights(passage) for pk, passage in found.items()}
 
 
@@ -189,8 +189,10 @@ def search_threads(
     except MastraMemoryError as error:
         messages.error(request, str(error))
         return threads.none(), None
+    if found.threads is not None:
+        return found.threads, found
     threads = threads.filter(pk__in=list(found.messages))
-    if by_meaning and "o" not in request.GET:
+    if (by_meaning or found.missing_words) and "o" not in request.GET:
         nearest = Func(Value(list(found.messages)), F("pk"), function="array_position")
         threads = threads.order_by(nearest)
     return threads, found

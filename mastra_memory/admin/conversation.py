@@ -5,19 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from mastra_memory import conf
 from mastra_memory.admin import access, timeline
 from mastra_memory.admin.base import get_static_root
 from mastra_memory.admin.render_budget import RenderBudget
 from mastra_memory.admin.timeline import ObservationMark, TimelineEntry, ViewerOptions
 from mastra_memory.admin.urls import reverse_page
+from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message, ReviewNote, Scope, Thread
 from mastra_memory.review import conversation_pages, observations, visits
-from mastra_memory.review.conversation_pages import ConversationPage
+from mastra_memory.review.conversation_pages import ConversationPage, MessageMatches
 from mastra_memory.review.observations import MessageState
 
 
@@ -69,6 +70,8 @@ class Timeline:
     jumps: Sequence[JumpLink]
     find: str
     found: int
+    problem: str
+    """Why the query in `find` cannot find anything."""
     newest_message: Message | None
     """The newest message of the conversation, if it is on the page."""
     newest_id: str
@@ -89,7 +92,8 @@ def load_timeline(
     asked = request.GET
     find = asked.get("find", "").strip()
     read_up_to = visits.get_read_position(thread.pk, request.user)
-    matching = _list_matches(request, thread.pk, find)
+    matches = _find_messages(request, thread.pk, find)
+    matching = matches.ids
     at = asked.get("at", "") or (matching[-1] if matching else "")
     page = _load_page(
         thread.pk, at, asked.get("before", ""), asked.get("after", ""), asked.get("from")
@@ -128,6 +132,7 @@ def load_timeline(
         jumps=_build_jumps(thread, at, read_up_to, all_notes, matching, find),
         find=find,
         found=len(matching),
+        problem=matches.problem,
         newest_message=page.messages[-1] if page.messages and not page.has_later else None,
         newest_id=newest_id or "",
     )
@@ -182,13 +187,14 @@ def _load_page(
     return conversation_pages.get_newest_page(thread_id)
 
 
-def _list_matches(request: HttpRequest, thread_id: str, find: str) -> list[str]:
+def _find_messages(request: HttpRequest, thread_id: str, find: str) -> MessageMatches:
     if not find or access.refuse_masked_search(request, find):
-        return []
-    mask = access.get_mask(request.user)
-    return conversation_pages.list_messages_with_words(
-        thread_id, find, conf.app_settings().SEARCH_LANGUAGE, mask
-    )
+        return MessageMatches()
+    try:
+        return conversation_pages.find_messages(thread_id, find, access.get_mask(request.user))
+    except InvalidInput as error:
+        messages.error(request, str(error))
+        return MessageMatches()
 
 
 def _build_jumps(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from django.contrib import admin
+from django.contrib import messages as django_messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
@@ -26,8 +27,10 @@ from mastra_memory.admin.changelist import (
 from mastra_memory.admin.conversation import conversation_url
 from mastra_memory.admin.markdown import escape_bidi_overrides, render_highlights
 from mastra_memory.content.redaction import MAX_MATCH_CHARS, mask_beginning
+from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import Message
 from mastra_memory.review import message_search, thread_search
+from mastra_memory.review.conversation_pages import MessageMatches
 from mastra_memory.review.filters import HasFailedToolCall
 
 PREVIEW_CHARACTERS = 160
@@ -69,16 +72,31 @@ class ErrorFilter(ConditionFilter):
     condition = HasFailedToolCall()
 
 
+def _find_messages(request: HttpRequest, messages: QuerySet[Message], text: str) -> MessageMatches:
+    if access.refuse_masked_search(request, text):
+        return MessageMatches()
+    try:
+        return message_search.find_messages(messages, text, access.get_mask(request.user))
+    except InvalidInput as error:
+        django_messages.error(request, str(error))
+        return MessageMatches()
+
+
 class MessageChangeList(TruncatedChangeList):
     """The list, with the matching passage of each message after a search."""
 
     passages: Mapping[str, SafeString]
+    matches: MessageMatches = MessageMatches()
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
-        """Limit the list to recent conversations unless the user searches."""
+        """Apply the filters and the search. Without a search, list recent conversations only."""
+        # Without a query, Django only applies the filters.
+        query, self.query = self.query, ""
         messages = super().get_queryset(request, exclude_parameters)
-        if self.query.strip():
-            return messages
+        self.query = query
+        if query.strip():
+            self.matches = _find_messages(request, messages, query)
+            return messages.filter(pk__in=self.matches.ids)
         return message_search.filter_recent_threads(messages, access.visible_threads(request))
 
     def get_results(self, request: HttpRequest) -> None:
@@ -90,7 +108,7 @@ class MessageChangeList(TruncatedChangeList):
         if self.query.strip() and messages:
             ids = [message.pk for message in messages]
             passages = thread_search.highlight_passages(
-                ids, self.query, access.get_mask(request.user)
+                ids, self.matches.query, access.get_mask(request.user)
             )
             self.passages = {pk: render_highlights(html) for pk, html in passages.items()}
         self.result_list = messages
@@ -140,12 +158,7 @@ class MessageAdmin(ReadOnlyAdmin):
         """Search through the word index, never with LIKE."""
         if not search_term.strip():
             return queryset, False
-        if access.refuse_masked_search(request, search_term):
-            return queryset.none(), False
-        mask = access.get_mask(request.user)
-        return queryset.filter(
-            pk__in=message_search.find_messages(queryset, search_term, mask)
-        ), False
+        return queryset.filter(pk__in=_find_messages(request, queryset, search_term).ids), False
 
     def defer_long_columns(self, messages: QuerySet[Message]) -> QuerySet[Message]:
         """Leave out long columns, with `beginning` and `thread_title` in their place."""

@@ -205,22 +205,75 @@ PROBES = [
     "anna or email",
     '"with and"',
     "601",
-    "talk -anna",
     "anna -nothing",
+    "anna OR example",
     "anna@example.com",
     "4111 1111 1111 1111",
+    "4111",
+    "example.com",
+    "anna zebra",
+    "error:anna",
+    "args:4111",
+    "result:anna",
+    "reasoning:4111",
+    "tool:anna",
+    "file:anna",
+    "note:anna",
 ]
 """Queries that match only what is masked."""
 
 
 @pytest.mark.parametrize("query", PROBES)
 def test_search__does_not_reveal_masked_text(reviewer: Client, query: str) -> None:
-    thread = make_thread("alice", title=f"Talk with {ALL}")
-    save([a_message(thread, text=f"hello with {ALL}")])
+    thread_id = save_searched_conversation(reviewer)
     page = text_of(reviewer.get(LIST, {"q": query}))
     assert "0 conversations" in page, page
-    found = reviewer.get(page_of(thread.id, find=query)).context["timeline"].found
+    found = reviewer.get(page_of(thread_id, find=query)).context["timeline"].found
     assert found == 0
+    assert "0 messages" in text_of(reviewer.get("/admin/mastra_memory/message/", {"q": query}))
+
+
+def save_searched_conversation(reviewer: Client) -> str:
+    """Save a conversation with secrets in all that is searched, and return its id."""
+    thread = make_thread("alice", title=f"Talk with {ALL}")
+    call = {"toolName": f"look {ALL}", "args": {"q": [ALL], ALL: 4111111111111111}}
+    parts = [
+        {"type": "text", "text": f"hello with {ALL}"},
+        {"type": "reasoning", "reasoning": f"think {ALL}"},
+        {
+            "type": "tool-invocation",
+            "toolInvocation": call
+            | {"state": "output-error", "errorText": f"failure {ALL}", "toolCallId": "1"},
+        },
+        {
+            "type": "tool-invocation",
+            "toolInvocation": call | {"state": "result", "result": [ALL], "toolCallId": "2"},
+        },
+        {"type": "file", "data": "https://x.example/f", "filename": f"{SECRETS[0]} bill"},
+    ]
+    save([a_message(thread, content={"format": 2, "parts": parts})])
+    do(reviewer, thread.id, "note", text=f"remark {ALL}")
+    return thread.id
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["hello", "hello -nothing", "error:failure", "reasoning:think", "note:remark", "file:bill"],
+)
+def test_search__an_excluded_word_does_not_reveal_masked_text(reviewer: Client, query: str) -> None:
+    save_searched_conversation(reviewer)
+    # The result is the same as for a word that does not occur.
+    for excluded in ("-anna", "-zebra", "-4111", "-error:anna", "-args:4111", '-"anna example"'):
+        page = text_of(reviewer.get(LIST, {"q": f"{query} {excluded}"}))
+        assert "1 conversation" in page, excluded
+
+
+def test_search__missing_words_do_not_reveal_masked_text(reviewer: Client, admin: Client) -> None:
+    save_searched_conversation(reviewer)
+    page = text_of(reviewer.get(LIST, {"q": "hello anna zebra"}))
+    assert "1 conversation" in page and "does not" not in page
+    assert "No conversation contains: anna zebra" in page
+    assert "contains: zebra" in text_of(admin.get(LIST, {"q": "hello anna zebra"}))
 
 
 def test_search__finds_words_next_to_masked_text(reviewer: Client, admin: Client) -> None:

@@ -12,8 +12,8 @@ from pytest_django import Settings
 from mastra_memory.admin import thread_filters
 from mastra_memory.embedding import indexing
 from mastra_memory.memory import Memory
-from mastra_memory.models import Review, ReviewNote, SavedView, Thread
-from mastra_memory.review import thread_search
+from mastra_memory.models import Message, Review, ReviewNote, SavedView, Thread
+from mastra_memory.review import word_search
 from mastra_memory.working_memory import save_for_resource, save_for_thread
 from tests.admin.pages import LIST, do, page_of, text_of, user_of
 from tests.conftest import Statements
@@ -150,8 +150,8 @@ def test_search__unusual_queries_are_accepted(reviewer: Client, words: str) -> N
 def test_search__common_words_search_only_recent_threads(
     reviewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thread_search, "COMMON_WORD_THRESHOLD", 0)
-    monkeypatch.setattr(thread_search, "MAX_NEWEST_THREADS", 1)
+    monkeypatch.setattr(word_search, "COMMON_WORD_THRESHOLD", 0)
+    monkeypatch.setattr(word_search, "MAX_NEWEST_THREADS", 1)
     for name in ("older", "newer"):
         save([a_message(make_thread(title=name), text="hello there")])
     assert shown(reviewer, q="hello") == ["newer"]
@@ -299,3 +299,66 @@ def test_tags__count_only_what_is_visible(admin: Client, settings: Settings) -> 
     assert "late 2" in text_of(admin.get("/admin/mastra_memory/tag/"))
     settings.MASTRA_MEMORY = {"ADMIN_THREADS": "tests.admin.test_access.only_alice"}
     assert "late 1" in text_of(admin.get("/admin/mastra_memory/tag/"))
+
+
+def test_search__operators(reviewer: Client) -> None:
+    for name, text in {
+        "both": "I was charged twice, thank you",
+        "one": "I was charged twice, card declined",
+        "phrase": "twice the card was declined",
+    }.items():
+        save([a_message(make_thread(title=name), text=text)])
+    assert shown(reviewer, q="charged -thank") == ["one"]
+    assert shown(reviewer, q='twice -"thank you"') == ["phrase", "one"]
+    assert shown(reviewer, q='"card declined"') == ["one"]
+    assert shown(reviewer, q='"card declined" -thank') == ["one"]
+    assert shown(reviewer, q='“card declined” OR "thank you"') == ["one", "both"]
+    assert shown(reviewer, q="thank OR declined charged") == ["one", "both"]
+
+
+@pytest.mark.parametrize(
+    ("query", "notice"),
+    [
+        ("the of and", "too common"),
+        ("-thank", "only excludes words"),
+        ("tag:x -thank", "only excludes words"),
+        ("?!", "Enter letters or digits"),
+        ("after:someday", "expects a date"),
+        ("role:nobody", "must be one of user"),
+    ],
+)
+def test_search__explains_why_nothing_is_found(reviewer: Client, query: str, notice: str) -> None:
+    save([a_message(make_thread(), "m", text="thank you")])
+    assert notice in text_of(reviewer.get(LIST, {"q": query}))
+    if "tag:" not in query:
+        messages = reviewer.get("/admin/mastra_memory/message/", {"q": query})
+        assert notice in text_of(messages)
+    thread = Message.objects.get().thread
+    if "tag:" not in query:
+        assert notice in text_of(reviewer.get(page_of(thread.pk, find=query)))
+
+
+def test_search__ranks_by_what_is_met_and_names_missing_words(reviewer: Client) -> None:
+    save([a_message(make_thread(title="both"), text="the blue umbrella")])
+    save([a_message(make_thread(title="one"), text="an umbrella")])
+    assert shown(reviewer, q="blue umbrella zebra") == ["both", "one"]
+    page = text_of(reviewer.get(LIST, {"q": "blue umbrella zebra"}))
+    assert "No conversation contains: zebra" in page and "contains: blue" not in page
+
+
+def test_search__fields_of_conversations(reviewer: Client) -> None:
+    thread = make_thread("user-17", title="tagged")
+    save([a_message(thread, "m1", text="umbrella", at=1_700_000_000)])
+    save([a_message(make_thread(title="other"), text="umbrella", at=1_600_000_000)])
+    do(reviewer, thread.id, "tag", tag="vip")
+    do(reviewer, thread.id, "note", text="Call back on Friday—urgently")
+    assert shown(reviewer, q="tag:VIP") == ["tagged"]
+    assert shown(reviewer, q="-tag:vip") == ["other"]
+    assert shown(reviewer, q="umbrella -tag:vip") == ["other"]
+    assert shown(reviewer, q="note:urgently") == ["tagged"]
+    assert shown(reviewer, q='note:"call back" umbrella') == ["tagged"]
+    assert shown(reviewer, q="friday") == ["tagged"]
+    assert shown(reviewer, q="resource:user-17") == ["tagged"]
+    assert shown(reviewer, q="user-17") == ["tagged"]
+    assert shown(reviewer, q="umbrella after:2023") == ["tagged"]
+    assert shown(reviewer, q="umbrella before:2023-01-01") == ["other"]
