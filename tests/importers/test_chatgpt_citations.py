@@ -8,7 +8,7 @@ import pytest
 from mastra_memory.exporters import jsonl, markdown
 from mastra_memory.importers.formats.chatgpt_citations import resolve_citations
 from mastra_memory.models import Message
-from mastra_memory.search import tsvector
+from mastra_memory.search import lists
 from tests.importers.test_chatgpt import conversation, node
 from tests.support.exporting import run_export
 from tests.support.importing import import_path, write_json
@@ -186,7 +186,7 @@ def test_read__marks_are_in_no_text_search_or_export(tmp_path: Path) -> None:
     stored = Message.objects.get(role="assistant")
     assert stored.text == "It is green ([All about tea](https://tea.example/green))."
     assert stored.content["parts"][1] == {"type": "source", "source": {"sourceType": "url", **TEA}}
-    assert not tsvector.list_messages_with_words("turn0search1").exists()
+    assert not lists.search_messages("turn0search1").exists()
     for format in (jsonl, markdown):
         written, _ = run_export(format)
         assert "\ue200" not in written and "turn0search1" not in written
