@@ -258,7 +258,14 @@ def save_searched_conversation(reviewer: Client) -> str:
 
 @pytest.mark.parametrize(
     "query",
-    ["hello", "hello -nothing", "error:failure", "reasoning:think", "note:remark", "file:bill"],
+    [
+        "hello",
+        "hello -nothing",
+        "error:failure",
+        "reasoning:think",
+        "hello note:remark",
+        "file:bill",
+    ],
 )
 def test_search__an_excluded_word_does_not_reveal_masked_text(reviewer: Client, query: str) -> None:
     save_searched_conversation(reviewer)

@@ -13,7 +13,7 @@ from mastra_memory.admin import thread_filters
 from mastra_memory.embedding import indexing
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, Review, ReviewNote, SavedView, Thread
-from mastra_memory.review import word_search
+from mastra_memory.review import tags, word_search
 from mastra_memory.working_memory import save_for_resource, save_for_thread
 from tests.admin.pages import LIST, do, page_of, text_of, user_of
 from tests.conftest import Statements
@@ -350,7 +350,7 @@ def test_search__fields_of_conversations(reviewer: Client) -> None:
     thread = make_thread("user-17", title="tagged")
     save([a_message(thread, "m1", text="umbrella", at=1_700_000_000)])
     save([a_message(make_thread(title="other"), text="umbrella", at=1_600_000_000)])
-    do(reviewer, thread.id, "tag", tag="vip")
+    tags.add_tag([thread.id], "vip", by=user_of(reviewer))
     do(reviewer, thread.id, "note", text="Call back on Friday—urgently")
     assert shown(reviewer, q="tag:VIP") == ["tagged"]
     assert shown(reviewer, q="-tag:vip") == ["other"]
