@@ -348,8 +348,8 @@ def test_search__ranks_by_what_is_met_and_names_missing_words(reviewer: Client) 
 
 def test_search__fields_of_conversations(reviewer: Client) -> None:
     thread = make_thread("user-17", title="tagged")
-    save([a_message(thread, "m1", text="umbrella", at=1_700_000_000)])
-    save([a_message(make_thread(title="other"), text="umbrella", at=1_600_000_000)])
+    save([a_message(thread, "m1", text="umbrella", createdAt="2023-11-14T10:00:00Z")])
+    save([a_message(make_thread(title="other"), text="umbrella", createdAt="2020-09-13T10:00:00Z")])
     tags.add_tag([thread.id], "vip", by=user_of(reviewer))
     do(reviewer, thread.id, "note", text="Call back on Friday—urgently")
     assert shown(reviewer, q="tag:VIP") == ["tagged"]
