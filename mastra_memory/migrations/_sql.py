@@ -1,4 +1,4 @@
-"""SQL for what Django's migrations cannot express; migrations 0002 to 0005 run it."""
+"""SQL for what Django's migrations cannot express; migrations 0002 to 0006 run it."""
 
 # One sequence for all messages. `Message.sequence` orders messages of the same millisecond.
 CREATE_SEQUENCE = "CREATE SEQUENCE mastra_memory_message_sequence"
@@ -40,7 +40,7 @@ FOREIGN_KEYS = [
     ),
 ]
 
-# The functions that turn a text into searchable words, and a query into a phrase. Migration 0005
+# The functions that turn a text into searchable words, and a query into a phrase. Migration 0006
 # drops them.
 #
 # `fold` drops accents: combining marks U+0300 to U+036F after decomposition. The rest is composed

@@ -11,7 +11,7 @@ from mastra_memory.models.fields import GinIndex, TsVectorField
 
 
 class Migration(migrations.Migration):
-    dependencies = [("mastra_memory", "0004_user_references")]
+    dependencies = [("mastra_memory", "0005_observation_requests")]
 
     operations = [
         migrations.RunSQL(_sql.DROP_TITLE_INDEX, _sql.CREATE_TITLE_INDEX),
