@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from mastra_memory.exceptions import MastraMemoryError
+from mastra_memory.db import json_text
+from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.review import erasure
 from mastra_memory.review.erasure import ErasureReport
 
@@ -75,8 +76,8 @@ class Command(BaseCommand):
 
     def _verify(self, path: str) -> None:
         try:
-            report = json.loads(Path(path).read_text())
-        except (OSError, ValueError) as error:
+            report = json_text.loads(Path(path).read_bytes())
+        except (OSError, InvalidInput) as error:
             raise CommandError(f"{path} cannot be read: {error}") from error
         if not isinstance(report, dict) or not erasure.is_signature_valid(report):
             raise CommandError(

@@ -1,6 +1,5 @@
 """Delete old threads."""
 
-import json
 import re
 from argparse import ArgumentTypeError
 from collections import Counter
@@ -12,7 +11,8 @@ from tqdm import tqdm
 
 from mastra_memory import conf
 from mastra_memory.db import times
-from mastra_memory.exceptions import MastraMemoryError
+from mastra_memory.db import json_text
+from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.review import erasure
 from mastra_memory.review.erasure import PruningRule
 
@@ -112,8 +112,8 @@ def _parse_age(text: str) -> timedelta:
 
 def _parse_metadata(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = json_text.loads(text)
+    except InvalidInput:
         value = None
     if not isinstance(value, dict):
         raise ArgumentTypeError('must be a JSON object such as {"plan": "trial"}')
