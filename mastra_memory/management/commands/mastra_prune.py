@@ -10,8 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
 from mastra_memory import conf
-from mastra_memory.db import times
-from mastra_memory.db import json_text
+from mastra_memory.db import json_text, times
 from mastra_memory.exceptions import InvalidInput, MastraMemoryError
 from mastra_memory.review import erasure
 from mastra_memory.review.erasure import PruningRule
