@@ -82,12 +82,30 @@ def loads(data: bytes | str, *, max_values: int | None = None) -> Any:
     if max_values is not None and has_more_values(data, max_values):
         raise InvalidInput(f"JSON may hold at most {max_values} names and values")
     try:
-        value = orjson.loads(data)  # refuses more than 1,024 levels while it parses
+        value = _parse(data)
     except orjson.JSONDecodeError as error:
         return clean_json(_loads_leniently(data, error))
     if b"\\u0000" in data or _is_too_deep(data, value):
         return clean_json(value)
     return value
+
+
+def loads_deep(data: bytes) -> Any:
+    """Parse a JSON document of up to 1,024 levels, which is more than `loads` accepts.
+
+    The caller must reduce the depth, and clean the result with `clean_json`.
+
+    Raises:
+        InvalidInput: The text is not JSON, or is nested still deeper.
+    """
+    try:
+        return _parse(data)
+    except orjson.JSONDecodeError as error:
+        raise InvalidJson(error.msg, error.lineno, error.colno) from None
+
+
+def _parse(data: bytes) -> Any:
+    return orjson.loads(data)  # refuses more than 1,024 levels while it parses
 
 
 def has_more_values(data: bytes, limit: int) -> bool:

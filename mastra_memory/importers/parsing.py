@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from mastra_memory.db import json_text
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import message_tree
@@ -64,8 +62,8 @@ def _load_nested(data: bytes) -> Any:
         InvalidInput: The record is not JSON, or has not this form.
     """
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        value = json_text.loads_deep(data)
+    except InvalidInput:
         raise InvalidInput("not valid JSON" if _is_utf8(data) else "not UTF-8") from None
     if not isinstance(value, Mapping) or not isinstance(value.get("messagesTree"), list):
         raise InvalidInput("not valid JSON")
