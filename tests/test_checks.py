@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from django.db import connection
+from psycopg import IsolationLevel
 from pytest_django import Settings
 
 from mastra_memory import checks, conf
@@ -312,3 +314,37 @@ def test_get_mask__refuses_a_misspelled_name(memory_settings: Callable[..., None
     memory_settings(REDACT=["emial", "phone"])
     with pytest.raises(InvalidInput, match="emial"):
         redaction.get_mask()
+
+
+@pytest.mark.parametrize(
+    ("level", "name"),
+    [
+        (IsolationLevel.REPEATABLE_READ, "REPEATABLE READ"),
+        (IsolationLevel.SERIALIZABLE, "SERIALIZABLE"),
+        (3, "REPEATABLE READ"),
+    ],
+)
+def test_check_isolation_level__warns(
+    level: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "isolation_level", level)
+    (warning,) = checks.check_isolation_level()
+    assert warning.id == "mastra_memory.W027" and name in warning.msg
+    assert checks.check_default_isolation_level(databases=["default"]) == []
+
+
+@pytest.mark.parametrize("level", [IsolationLevel.READ_COMMITTED, "wrong", None])
+def test_check_isolation_level__is_silent_for_others(
+    level: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "isolation_level", level)
+    assert checks.check_isolation_level() == []
+
+
+@pytest.mark.django_db
+def test_check_isolation_level__asks_the_server() -> None:
+    assert checks.check_default_isolation_level(databases=["default"]) == []
+    sql.execute("SET LOCAL default_transaction_isolation TO 'serializable'")
+    assert checks.check_default_isolation_level() == []
+    (warning,) = checks.check_default_isolation_level(databases=["default"])
+    assert "SERIALIZABLE" in warning.msg
