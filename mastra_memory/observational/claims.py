@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from mastra_memory.db import leases, sql
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import ClaimLost
 from mastra_memory.models import ObservationalRecord
 from mastra_memory.observational import claim_queries
@@ -46,6 +47,7 @@ def claim_reflecting(record: ObservationalRecord, operation: ReflectingOperation
     return _claim(record, operation, "reflection")
 
 
+@retry_conflicts
 def _claim(record: ObservationalRecord, operation: str, lease: Lease) -> Claim | None:
     key, token = RecordKey.of_record(record), uuid.uuid4()
     condition, params = key.record_condition("r")
@@ -64,6 +66,7 @@ def _change_live(statement: str, params: sql.SqlParams) -> sql.SqlRow | None:
     return sql.fetch_one(statement, params) or sql.fetch_one(statement, params)
 
 
+@retry_conflicts
 def renew(claim: Claim) -> bool:
     """Extend the lease. Return False if the claim is lost. Use it with `leases.keep_renewing`."""
     condition, params = claim.key.record_condition("r")
@@ -71,6 +74,7 @@ def renew(claim: Claim) -> bool:
     return _change_live(statement, [leases.LEASE_SECONDS, *params, claim.token]) is not None
 
 
+@retry_conflicts
 def release(claim: Claim) -> bool:
     """Release the lease. Return False if the claim was lost before."""
     condition, params = claim.key.record_condition("r")
@@ -84,6 +88,7 @@ def check_claim(claim: Claim, record: ObservationalRecord) -> None:
         raise ClaimLost
 
 
+@retry_conflicts
 def request_work(key: RecordKey, agent_id: str | None) -> str | None:
     """Request a cycle of work on the live record; return its id, or None if there is no record.
 
@@ -110,6 +115,7 @@ def end_request(key: RecordKey, operation: str) -> None:
     _change_live(claim_queries.end_request(condition), [operation, *params])
 
 
+@retry_conflicts
 def finish_work(key: RecordKey, due_at: datetime | None) -> bool:
     """Mark requested work as done. Return False if there is another request.
 
@@ -121,6 +127,7 @@ def finish_work(key: RecordKey, due_at: datetime | None) -> bool:
     return _change_live(claim_queries.finish_work(condition), [*params, due_at]) is not None
 
 
+@retry_conflicts
 def fail_work(key: RecordKey, error: str, *, retry_after: float | None) -> int:
     """Record a failure and return the number of failed attempts.
 

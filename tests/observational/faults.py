@@ -12,16 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from django.db import connection, connections
 
 from mastra_memory import llm
 from mastra_memory.models import ObservationalRecord, ObservationEvent
-from tests.observational.world import FactModel, World, find_facts
+from tests.observational.world import ANSWERS, FactModel, World, find_facts
 from tests.support import live_server, servers
+from tests.support.interruption import connect_to_test_database
 from tests.support.openai_server import openai_server
 from tests.support.waiting import wait_until
 
+REJECTED = [ANSWERS[name] for name in ("empty", "no observations", "degenerate")]
+"""Answers that are never taken for observations. Others may be, so that facts are lost."""
 WORKER_COMMAND = (
     *("-m", "celery", "--quiet", "-A", "project", "worker", "-l", "ERROR"),
     *("--pool", "solo", "--without-gossip", "--without-mingle", "--beat", "--schedule"),
@@ -56,7 +58,10 @@ class HeldModel:
         if purpose == "observation":
             self.asked.append(set(find_facts(prompt.rpartition("<new-messages>")[2])))
         if self.scripted:
-            return self.scripted.pop(0)
+            entry = self.scripted.pop(0)
+            if isinstance(entry, str) and entry not in REJECTED:
+                self.model.unreliable |= set(find_facts(prompt))
+            return entry
         kind = llm.Purpose.REFLECTION if purpose == "reflection" else llm.Purpose.OBSERVATION
         return self.model(llm.TextRequest(purpose=kind, instructions="", prompt=prompt)).text
 
@@ -131,17 +136,10 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 @contextmanager
 def locked_rows(statement: str) -> Iterator[None]:
     """Lock rows in a connection of its own, so that a worker stops when it wants to write them."""
-    with psycopg.connect(**_connection_settings()) as blocker:
+    with connect_to_test_database() as blocker:
         blocker.execute(statement)
         yield
-        blocker.rollback()
-
-
-def _connection_settings(database: str | None = None) -> dict[str, Any]:
-    parameters = connection.get_connection_params()
-    names = ("host", "port", "user", "password")
-    chosen = {name: parameters[name] for name in names if parameters.get(name)}
-    return chosen | {"dbname": database or parameters["dbname"]}
+        blocker.close()  # The test may have stopped the server.
 
 
 def is_blocked() -> bool:
@@ -159,7 +157,7 @@ def database_away() -> Iterator[None]:
     """End all connections to the database of this test, and refuse new ones in the block."""
     name = connection.settings_dict["NAME"]
     connections.close_all()
-    with psycopg.connect(**_connection_settings("postgres"), autocommit=True) as other:
+    with connect_to_test_database("template1", autocommit=True) as other:
         other.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
         try:
             other.execute(
