@@ -145,14 +145,19 @@ def delete_messages(condition: sql.Where) -> str:
     """Return SQL that deletes the messages, updates their threads and returns the count.
 
     It takes the parameters of the condition twice. SQL and not the ORM, because threads are locked
-    before their messages, in the order of a save, in one statement.
+    before their messages, in the order of a save, in one statement. A message that was moved to
+    another thread after `matching` looked it up is not deleted. The statement then calls
+    mastra_memory_refuse(), so that a part of the messages is never deleted.
     """
-    return f"""WITH locked AS MATERIALIZED (
-        SELECT id FROM mastra_memory_thread WHERE id = ANY (ARRAY(
-            SELECT thread_id FROM mastra_memory_message WHERE {condition}))
+    return f"""WITH matching AS MATERIALIZED (
+        SELECT thread_id FROM mastra_memory_message WHERE {condition}),
+    locked AS MATERIALIZED (
+        SELECT id FROM mastra_memory_thread WHERE id = ANY (ARRAY(SELECT thread_id FROM matching))
         ORDER BY id FOR NO KEY UPDATE),
     touched AS (UPDATE mastra_memory_thread SET updated_at = {sql.NEXT_UPDATED_AT}
         WHERE id IN (SELECT id FROM locked) RETURNING id),
     deleted AS (DELETE FROM mastra_memory_message
         WHERE {condition} AND thread_id IN (SELECT id FROM touched) RETURNING id)
-    SELECT count(*) FROM deleted"""
+    SELECT count(*), CASE WHEN count(*) <> (SELECT count(*) FROM matching)
+        THEN mastra_memory_refuse() END
+    FROM deleted"""

@@ -26,7 +26,10 @@ from mastra_memory.search import fields, tsvector
 from mastra_memory.types import StoredMessage
 
 INCOMPLETE_BATCH = "MM001"
-"""The SQLSTATE of `mastra_memory_refuse()`: not every message of a batch could be stored."""
+"""The SQLSTATE of `mastra_memory_refuse()`: not every message of a batch could be stored, or
+deleted."""
+MAX_DELETE_ATTEMPTS = 3
+"""How often messages are looked up again that other transactions have moved or deleted."""
 
 
 def save_messages(
@@ -223,10 +226,24 @@ def delete_messages(message_ids: Iterable[str], *, resource_id: str | None = Non
     """Delete the messages, update the `updated_at` of their threads and return the count.
 
     With `resource_id`, messages of other resources are kept.
+
+    Raises:
+        ConcurrentUpdate: Messages were moved or deleted meanwhile. Nothing is deleted.
     """
     where = sql.Where()
     where.add("id = ANY(%s)", [json_text.clean_text(message_id) for message_id in message_ids])
     if resource_id is not None:
         where.add("resource_id = %s", resource_id)
-    row = sql.fetch_one(queries.delete_messages(where), [*where.params, *where.params])
-    return row[0] if row else 0
+    statement, params = queries.delete_messages(where), [*where.params, *where.params]
+    for _ in range(MAX_DELETE_ATTEMPTS):
+        try:
+            # Inside a transaction, an error must end only a savepoint.
+            in_transaction = routing.get_connection().in_atomic_block
+            with routing.atomic() if in_transaction else nullcontext():
+                row = sql.fetch_one(statement, params)
+        except DatabaseError as error:
+            if not is_incomplete_batch(error):
+                raise
+        else:
+            return row[0] if row else 0
+    raise ConcurrentUpdate

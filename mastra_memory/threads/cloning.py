@@ -80,8 +80,8 @@ def clone_thread(
                 message_id_map=id_map,
             )
         )
-    if memory_options and memory_options.enabled and memory_options.scope == "thread":
-        stored = threads.get_thread(clone_id)
+        if memory_options and memory_options.enabled and memory_options.scope == "thread":
+            stored = threads.get_thread(clone_id)
     return CloneResult(stored, id_map, messages)
 
 

@@ -90,7 +90,7 @@ SET title_state = CASE WHEN title = '' THEN 'pending' ELSE 'done' END,
     title_due_at = clock_timestamp() + make_interval(secs => %s)
 WHERE id = %s AND title_state = 'pending'
     AND title_due_at <= {sql.DUE_TIME}
-RETURNING title, title_attempts, title_request"""
+RETURNING title, title_attempts, title_request, updated_at"""
 
 # Extends the lease of a claim that is still held.
 EXTEND_TITLE_LEASE = f"""UPDATE mastra_memory_thread
@@ -107,6 +107,14 @@ SET title_source = CASE WHEN title = '' AND %s <> '' THEN 'generated' ELSE title
     title = CASE WHEN title = '' THEN %s ELSE title END,
     title_state = CASE WHEN title <> '' OR %s <> '' THEN 'done' ELSE %s END,
     title_error = %s, title_due_at = NULL
+WHERE {_CLAIM_IS_HELD}"""
+
+# Ends a claim that is still held, because the thread has no text yet. A thread that has changed
+# since the claim keeps its request: the messages that are saved meanwhile make no new one.
+# Parameters: error, `updated_at` at the claim (twice), thread, attempts.
+LEAVE_UNTITLED = f"""UPDATE mastra_memory_thread SET title_error = %s,
+    title_state = CASE WHEN title <> '' THEN 'done' WHEN updated_at = %s THEN '' ELSE 'pending' END,
+    title_due_at = CASE WHEN title = '' AND updated_at <> %s THEN clock_timestamp() END
 WHERE {_CLAIM_IS_HELD}"""
 
 # Makes a claimed title due again after a number of seconds.

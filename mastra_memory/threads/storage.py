@@ -169,9 +169,10 @@ def create_thread(
             working_memory.save_for_thread(thread_id, resource_id, memory, source="api")
         if row and memory and save_memory_for_resource:
             working_memory.save_for_resource(resource_id, memory, source="api")
-    if row and memory is None:
-        return StoredThread(*row)
-    existing = find_thread(thread_id)
+        if row and memory is None:
+            return StoredThread(*row)
+        # Read in the same transaction: a new thread might be deleted right after the commit.
+        existing = find_thread(thread_id)
     if existing is None:
         raise ConcurrentUpdate  # Another transaction has deleted it since the INSERT.
     if existing.resource_id != resource_id:
@@ -210,11 +211,13 @@ def save_thread(
                 WHERE id = %s AND resource_id = %s""",
             [title, *title_words, title, source, metadata_json, thread_id, resource_id],
         )
+        if not saved and find_thread(thread_id) is None:
+            raise ConcurrentUpdate  # Another transaction has deleted it since the INSERT.
         if not saved:
             raise Conflict(f"Thread with id {thread_id} belongs to another resource")
         if memory is not None:
             working_memory.save_for_thread(thread_id, resource_id, memory, source="python")
-    return get_thread(thread_id)
+        return get_thread(thread_id)
 
 
 def update_thread(
@@ -288,14 +291,15 @@ def transfer_thread(thread_id: str, resource_id: str) -> StoredThread:
         ThreadNotFound: The thread does not exist.
     """
     resource_id = check_id(resource_id, "resourceId")
-    sql.execute(
-        f"""UPDATE mastra_memory_thread SET resource_id = %s, updated_at = {NEXT_UPDATED_AT},
-            metadata = CASE WHEN metadata #> '{{mastra,om,lastObservedAt}}' IS NOT NULL
-                THEN metadata #- '{{mastra,om,lastObservedAt}}' ELSE metadata END
-        WHERE id = %s AND resource_id <> %s""",
-        [resource_id, json_text.clean_text(thread_id), resource_id],
-    )
-    return get_thread(thread_id)
+    with routing.atomic():
+        sql.execute(
+            f"""UPDATE mastra_memory_thread SET resource_id = %s, updated_at = {NEXT_UPDATED_AT},
+                metadata = CASE WHEN metadata #> '{{mastra,om,lastObservedAt}}' IS NOT NULL
+                    THEN metadata #- '{{mastra,om,lastObservedAt}}' ELSE metadata END
+            WHERE id = %s AND resource_id <> %s""",
+            [resource_id, json_text.clean_text(thread_id), resource_id],
+        )
+        return get_thread(thread_id)
 
 
 def delete_thread(thread_id: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from mastra_memory import llm
@@ -38,6 +39,8 @@ class TitleClaim:
     """The number of the claim. A worker whose claim was taken over discards its result."""
     request: Mapping[str, Any]
     """`model` and `instructions` from the options of the agent."""
+    updated_at: datetime
+    """The `updated_at` of the thread when it was claimed."""
 
 
 def request_titles(
@@ -84,7 +87,7 @@ def generate_title(thread_id: str) -> int | None:
     messages = _read_first_messages(thread_id)
     text = transcript.format_for_title(messages)
     if not text:
-        _finish(claim, "", "no text yet", state_without_title=Thread.TitleState.NONE)
+        _leave_untitled(claim, "no text yet")
         return None
     with leases.keep_renewing(lambda: _extend_lease(claim)):
         title, failure, can_retry = _try_to_generate(claim, text)
@@ -119,7 +122,7 @@ def _claim_title(thread_id: str) -> TitleClaim | None:
     )
     if row is None or row[0]:
         return None
-    return TitleClaim(thread_id, row[1], json_text.loads(row[2]) if row[2] else {})
+    return TitleClaim(thread_id, row[1], json_text.loads(row[2]) if row[2] else {}, row[3])
 
 
 def _extend_lease(claim: TitleClaim) -> None:
@@ -148,16 +151,10 @@ def _call_model(claim: TitleClaim, text: str) -> llm.TextReply:
 
 
 @retry_conflicts
-def _finish(
-    claim: TitleClaim,
-    title: str,
-    error: str,
-    *,
-    state_without_title: str = Thread.TitleState.FAILED,
-) -> None:
+def _finish(claim: TitleClaim, title: str, error: str) -> None:
     """Store the title, unless the thread has one already.
 
-    If `title` is empty and the thread has no title either, set `state_without_title`.
+    If `title` is empty and the thread has no title either, the request has failed.
     """
     sql.execute(
         queries.FINISH_TITLE,
@@ -165,11 +162,20 @@ def _finish(
             title,
             title,
             title,
-            state_without_title,
+            Thread.TitleState.FAILED,
             json_text.clean_text(error),
             claim.thread_id,
             claim.attempt,
         ],
+    )
+
+
+@retry_conflicts
+def _leave_untitled(claim: TitleClaim, reason: str) -> None:
+    """End the request without a title, unless messages were saved since the claim."""
+    sql.execute(
+        queries.LEAVE_UNTITLED,
+        [reason, claim.updated_at, claim.updated_at, claim.thread_id, claim.attempt],
     )
 
 
