@@ -10,6 +10,10 @@ TESTS ?= tests
 CONTRACT_EXAMPLES ?= 700
 # Random sequences of events for each configuration of observational memory.
 OBSERVATION_EXAMPLES ?= 50
+# Random sequences of writes at once for each isolation level; 34 of 100 steps make 10,000 steps.
+MEMORY_EXAMPLES ?= 34
+# Tests of killed workers mostly wait, so that several can run at once.
+FAULT_WORKERS ?= 3
 # COVERAGE=1 measures coverage with all tests and fails below the floor in pyproject.toml.
 ifdef COVERAGE
 COVERAGE_OPTIONS := --cov --cov-report=term
@@ -40,7 +44,10 @@ endif
 faults: $(INSTALLED) ## Attack the service for about an hour, with measured budgets
 	MEASURED_BUDGETS=1 CONTRACT_EXAMPLES=$(CONTRACT_EXAMPLES) $(PYTHON) -m pytest -v -s tests/hostile
 	MEASURED_BUDGETS=1 OBSERVATION_EXAMPLES=$(OBSERVATION_EXAMPLES) OBSERVATION_STEPS=40 \
-		$(PYTHON) -m pytest -v tests/observational/test_faults.py tests/observational/test_state_machine.py
+		MEMORY_EXAMPLES=$(MEMORY_EXAMPLES) MEMORY_STEPS=100 \
+		$(PYTHON) -m pytest -v -n $(FAULT_WORKERS) tests/memory/test_races.py tests/memory/test_state_machine.py \
+		tests/observational/test_faults.py tests/observational/test_database_faults.py \
+		tests/observational/test_state_machine.py
 
 lint: $(INSTALLED) ## Check style, templates, types, import rules and pending migrations
 	$(VENV)/bin/ruff check .

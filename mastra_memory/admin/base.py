@@ -10,7 +10,7 @@ from django.contrib.admin.utils import get_fields_from_path, quote
 from django.db import OperationalError, transaction
 from django.db.models import DateField, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.template.response import SimpleTemplateResponse
 from django.templatetags.static import static
@@ -25,7 +25,7 @@ from mastra_memory.admin.access import get_mask
 from mastra_memory.admin.markdown import escape_bidi_overrides
 from mastra_memory.admin.urls import reverse_page, use_site
 from mastra_memory.db import json_text, locking, routing, statement_timeout
-from mastra_memory.exceptions import ConcurrentUpdate
+from mastra_memory.exceptions import ConcurrentUpdate, ThreadNotFound
 
 View = Callable[..., HttpResponseBase]
 
@@ -55,7 +55,8 @@ def _call_with_timeout(
     """Call the view and render its response, with a limit on each SQL statement.
 
     A statement that takes too long, or a conflict with other transactions that retries did not
-    solve, is answered with a page that explains it.
+    solve, is answered with a page that explains it. A thread that was deleted since the view has
+    looked for it is answered like one that never existed.
     """
     seconds = conf.app_settings().STATEMENT_TIMEOUT_ADMIN
     try:
@@ -64,6 +65,8 @@ def _call_with_timeout(
             if isinstance(response, SimpleTemplateResponse):
                 response.render()  # Templates may read from the database as well.
             return response
+    except ThreadNotFound as error:
+        raise Http404(str(error)) from error
     except (OperationalError, ConcurrentUpdate) as error:
         if statement_timeout.is_statement_timeout(error):
             template, status = "too_slow", 503

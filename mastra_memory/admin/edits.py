@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from mastra_memory.content import message_text, normalization
 from mastra_memory.db import json_text, routing, times
 from mastra_memory.db.locking import retry_conflicts
-from mastra_memory.exceptions import InvalidInput, InvalidJson, StaleData
+from mastra_memory.exceptions import InvalidInput, InvalidJson, StaleData, ThreadNotFound
 from mastra_memory.memory import Memory
 from mastra_memory.models import Message, MessageEmbedding, Thread, ThreadChange
 from mastra_memory.review import conversation_pages, history
@@ -27,7 +27,10 @@ def fingerprint(value: Any) -> str:
 
 
 def _lock_thread(thread_id: str) -> Thread:
-    return Thread.objects.select_for_update().get(pk=thread_id)
+    thread = Thread.objects.select_for_update().filter(pk=thread_id).first()
+    if thread is None:
+        raise ThreadNotFound(_("This conversation was deleted in the meantime."))
+    return thread
 
 
 def _check_unchanged(value: Any, was: str) -> None:
@@ -84,11 +87,13 @@ def change_text(message: Message, text: str, *, was: str, by: Any) -> None:
     """Replace the text of a message. Its tool calls, files and reasoning are kept.
 
     Raises:
-        StaleData: The content does not have the fingerprint `was`.
+        StaleData: The content does not have the fingerprint `was`, or the message was deleted.
         InvalidInput: The text is empty and the message has no other content.
     """
     _lock_thread(message.thread_id)
-    current = Message.objects.get(pk=message.pk)
+    current = Message.objects.filter(pk=message.pk, thread_id=message.thread_id).first()
+    if current is None:
+        raise StaleData(_("The message was deleted in the meantime."))
     _check_unchanged(current.content, was)
     if text == message_text.get_editable_text(current.content):
         return

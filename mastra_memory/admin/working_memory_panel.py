@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.db.models.functions import Left
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from mastra_memory.admin import access
@@ -197,8 +197,11 @@ def save_change(request: HttpRequest, row: WorkingMemory, *, back: str) -> HttpR
     if not access.has_permission(request.user, "edit_transcript"):
         raise PermissionDenied
     if row.thread_id is not None:
-        locking.lock_threads([row.thread_id])  # Threads before working memory: see db.locking.
-    row = WorkingMemory.objects.select_for_update().get(pk=row.pk)
+        locking.lock_thread(row.thread_id)  # Threads before working memory: see db.locking.
+    locked = WorkingMemory.objects.select_for_update().filter(pk=row.pk).first()
+    if locked is None:
+        raise Http404
+    row = locked
     if request.POST.get("version") != str(row.version):
         messages.error(
             request,

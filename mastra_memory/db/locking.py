@@ -26,6 +26,9 @@ Importers lock the threads that exist first, in the same order, and then insert 
 No order covers the transactions of a host project around several calls, or the isolation levels
 REPEATABLE READ and SERIALIZABLE. There PostgreSQL rolls a transaction back, and `retry_conflicts`
 runs it again.
+
+A writer that inserts a row which refers to a thread locks the thread first, `FOR KEY SHARE` at
+least. Otherwise the thread may be deleted or transferred after the writer has looked at it.
 """
 
 import random
@@ -34,17 +37,22 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Literal, ParamSpec, TypeVar
 
-from django.db import OperationalError
+from django.db import IntegrityError, OperationalError
 
 from mastra_memory.db import routing, sql
-from mastra_memory.exceptions import ConcurrentUpdate
+from mastra_memory.exceptions import ConcurrentUpdate, ThreadNotFound
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 CONFLICT_STATES = frozenset({"40001", "40P01"})
 """SQLSTATEs of transactions that can be run again: serialization failure, deadlock."""
+RACE_STATES = frozenset({"23503", "23505"})
+"""SQLSTATEs of rows that another transaction deleted, or inserted too, since they were looked up:
+foreign key violation, unique violation. Looking again solves it."""
 MAX_ATTEMPTS = 8
+MAX_RACE_ATTEMPTS = 3
+"""Attempts after an error of `RACE_STATES`. If it stays, it is not a race."""
 FIRST_DELAY_SECONDS = 0.02
 """Upper bound of the random delay before the second attempt; it doubles with each attempt."""
 
@@ -64,6 +72,9 @@ def retry_conflicts(function: Callable[P, R]) -> Callable[P, R]:
     The function must open its transaction itself, and its arguments must not be iterators. Inside
     a transaction of the caller only the caller can start again: the conflict is then raised at
     once, as `ConcurrentUpdate`. The same is raised after `MAX_ATTEMPTS`.
+
+    It also runs again if another transaction has deleted a row that this one refers to, or has
+    inserted the same row.
     """
 
     @wraps(function)
@@ -77,6 +88,12 @@ def retry_conflicts(function: Callable[P, R]) -> Callable[P, R]:
                     raise
                 if routing.get_connection().in_atomic_block or attempt == MAX_ATTEMPTS:
                     raise ConcurrentUpdate from error
+            except IntegrityError as error:
+                is_race = getattr(error.__cause__, "sqlstate", None) in RACE_STATES
+                if not is_race or attempt >= MAX_RACE_ATTEMPTS:
+                    raise
+                if routing.get_connection().in_atomic_block:
+                    raise
             # Random, so that the transactions do not meet again at once.
             time.sleep(random.uniform(0, FIRST_DELAY_SECONDS * 2 ** (attempt - 1)))
             attempt += 1
@@ -94,3 +111,28 @@ def lock_threads(
         [list(set(thread_ids))],
     )
     return dict(found)
+
+
+def lock_thread(thread_id: str, strength: LockStrength = "NO KEY UPDATE") -> str:
+    """Lock one thread until the end of the transaction, and return its resource.
+
+    Raises:
+        ThreadNotFound: The thread does not exist, or was deleted meanwhile.
+    """
+    resource_id = lock_threads([thread_id], strength).get(thread_id)
+    if resource_id is None:
+        raise ThreadNotFound
+    return resource_id
+
+
+def lock_existing_threads(thread_ids: Iterable[str]) -> list[str]:
+    """Lock the threads `FOR KEY SHARE`, and return the ids of those that exist, in order.
+
+    Raises:
+        ThreadNotFound: There are ids, and none of the threads exists.
+    """
+    ids = list(thread_ids)
+    existing = sorted(lock_threads(ids, "KEY SHARE"))
+    if ids and not existing:
+        raise ThreadNotFound
+    return existing

@@ -56,6 +56,7 @@ def has_due_requests() -> bool:
     return bool(found and found[0])
 
 
+@retry_conflicts
 def claim_messages(
     model: str, claim: uuid.UUID, limit: int, scope: sql.Where | None = None
 ) -> list[ClaimedMessage]:
@@ -89,6 +90,7 @@ def claim_messages(
     return [ClaimedMessage(*row) for row in found]
 
 
+@retry_conflicts
 def extend_lease(claim: uuid.UUID, message_ids: Sequence[str]) -> int:
     """Extend the claims by `LEASE_SECONDS`, and return how many this worker still holds."""
     where = sql.Where()
@@ -187,6 +189,7 @@ def fail_expired() -> int:
     )
 
 
+@retry_conflicts
 def retry_failed(request_ids: Sequence[int] | None = None) -> int:
     """Retry failed requests at once, counting attempts from 0, and return how many.
 

@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from asgiref.sync import sync_to_async
 
 from mastra_memory import conf, threads, working_memory
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import AccessDenied
 from mastra_memory.options import MemoryOptions
 from mastra_memory.types import StoredThread
@@ -55,6 +56,7 @@ class MemoryBase:
         self.agent_id = agent_id
         self.options: MemoryOptions = conf.get_agent_options(agent_id).merged(options)
 
+    @retry_conflicts
     def _get_or_create_thread(self, thread_id: str, resource_id: str | None) -> StoredThread:
         """Return the thread. Create it if it does not exist.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mastra_memory import conf
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import (
     AgentNotFound,
     ClaimLost,
@@ -176,6 +177,7 @@ def run_cycle(
     return result
 
 
+@retry_conflicts
 def _store_pending(current: ObservationStatus) -> None:
     """Store the count for clients that read the record. Nothing here depends on it."""
     record = current.record

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from mastra_memory.db import json_text, sql, times
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.llm.summaries import UsageTotals
 from mastra_memory.models import ObservationalRecord, ObservationEvent
 from mastra_memory.models.fields import new_id
@@ -53,6 +54,7 @@ def record_event(
     return _insert(record, operation, _State.DONE, cycle_id, thread_id, data, user_name)
 
 
+@retry_conflicts
 def _insert(
     record: ObservationalRecord,
     operation: str,
@@ -79,6 +81,7 @@ def _insert(
     return row[0] if row else None
 
 
+@retry_conflicts
 def finish(
     event_id: int | None,
     state: str = "done",
@@ -107,6 +110,7 @@ def finish(
     )
 
 
+@retry_conflicts
 def close_abandoned(claim: Claim) -> int:
     """Mark the running events of earlier claims on the same lease as failed; return how many.
 

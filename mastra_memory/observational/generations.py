@@ -173,6 +173,7 @@ def wait_for_buffering(
         time.sleep(min(0.2, max(0.0, deadline - time.monotonic())))
 
 
+@retry_conflicts
 def override_config(
     scope: str, config: Mapping[str, Any], *, thread_id: str | None, resource_id: str | None
 ) -> ObservationalRecord:

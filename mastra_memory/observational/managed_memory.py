@@ -7,7 +7,8 @@ from typing import Any
 from mastra_memory import working_memory
 from mastra_memory.content import prompt_escaping
 from mastra_memory.db import json_text
-from mastra_memory.exceptions import InvalidInput
+from mastra_memory.db.locking import retry_conflicts
+from mastra_memory.exceptions import InvalidInput, ThreadNotFound
 from mastra_memory.options import Extractor, WorkingMemoryOptions
 
 logger = logging.getLogger(__name__)
@@ -68,11 +69,12 @@ def format_value(value: Any) -> str:
     return value.strip() if isinstance(value, str) else json_text.dumps(value)
 
 
+@retry_conflicts
 def save_memory(memory: ManagedMemory, content: str) -> int | None:
     """Replace the working memory by the Observer's text, and return the new version.
 
     An empty text, an unchanged one, the empty template and one that does not match the schema
-    change nothing and return None.
+    change nothing and return None, and so does any text if the thread was deleted meanwhile.
     """
     if not content.strip() or content == memory.content:
         return None
@@ -80,4 +82,6 @@ def save_memory(memory: ManagedMemory, content: str) -> int | None:
         return working_memory.update_content(memory.owner, content, memory.options, source=SOURCE)
     except InvalidInput as error:
         logger.warning("The Observer's working memory was refused (%s)", type(error).__name__)
+        return None
+    except ThreadNotFound:
         return None

@@ -149,6 +149,7 @@ def activate_reflection(
             )
 
 
+@retry_conflicts
 def mark_unproductive(claim: Claim, token_count: int) -> None:
     """Remember at which size of the log a reflection failed, so that it is not tried again."""
     with routing.atomic():

@@ -142,6 +142,7 @@ def get_file(job: ExportJob) -> tuple[bytes, str, str]:
     return gzip.decompress(bytes(job.content or b"")), f"threads-{stamp}{module.SUFFIX}", mime_type
 
 
+@retry_conflicts
 def _update_job(job: ExportJob, **fields: object) -> None:
     ExportJob.objects.filter(pk=job.pk).update(**fields)
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from mastra_memory.content.redaction import Mask, keep_text
-from mastra_memory.db import json_text, routing
+from mastra_memory.db import json_text, locking, routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.db.users import get_usernames
 from mastra_memory.exceptions import InvalidInput
@@ -43,7 +43,9 @@ def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = Non
 
     Raises:
         InvalidInput: The text is empty or too long, or the message is not in this thread.
+        ThreadNotFound: The thread was deleted meanwhile.
     """
+    locking.lock_thread(thread_id, "KEY SHARE")
     text = json_text.clean_text(text).strip()
     if not text or len(text) > MAX_NOTE_CHARACTERS:
         raise InvalidInput(_("A note needs 1 to %d characters.") % MAX_NOTE_CHARACTERS)
@@ -60,7 +62,12 @@ def add_note(thread_id: str, text: str, *, by: Any, message_id: str | None = Non
 @retry_conflicts
 @routing.atomic
 def delete_note(thread_id: str, note_id: int, *, by: Any) -> bool:
-    """Delete a note of the user; return False if the user has no such note."""
+    """Delete a note of the user; return False if the user has no such note.
+
+    Raises:
+        ThreadNotFound: The thread was deleted meanwhile.
+    """
+    locking.lock_thread(thread_id, "KEY SHARE")
     note = ReviewNote.objects.filter(pk=note_id, thread_id=thread_id, author_id=by.pk).first()
     if note is None:
         return False

@@ -33,7 +33,7 @@ def update_reviews(
 ) -> int:
     """Set fields of the threads' reviews and return how many reviews changed.
 
-    Runs a fixed number of queries.
+    Runs a fixed number of queries. Threads that were deleted meanwhile are left out.
 
     Args:
         thread_ids: Threads to update; missing reviews are created.
@@ -43,10 +43,11 @@ def update_reviews(
 
     Raises:
         StaleData: A review was changed since it had this version. Nothing is changed.
+        ThreadNotFound: None of the threads exists any more.
     """
     if fields.get("assignee_id") is not None:
         fields["assignee_id"] = get_user_id(fields["assignee_id"])
-    locking.lock_threads(thread_ids, "KEY SHARE")
+    thread_ids = locking.lock_existing_threads(thread_ids)
     # Version 0 is what a page shows while there is no review yet, so its form stays valid.
     Review.objects.bulk_create(
         [Review(thread_id=pk, version=0) for pk in sorted(thread_ids)], ignore_conflicts=True

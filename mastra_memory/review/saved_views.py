@@ -6,6 +6,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from mastra_memory.db import json_text, routing
+from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.models import DefaultView, SavedView
 
@@ -17,6 +18,7 @@ def list_views(user: Any) -> QuerySet[SavedView]:
     return SavedView.objects.filter(Q(owner_id=user.pk) | Q(shared=True))
 
 
+@retry_conflicts
 @routing.atomic
 def save_view(
     user: Any, name: str, query: str, *, shared: bool = False, default: bool = False
@@ -44,6 +46,8 @@ def save_view(
     return view
 
 
+@retry_conflicts
+@routing.atomic
 def set_default_view(user: Any, view_id: int | None) -> None:
     """Set the view that the list opens with; None, or an unknown view, stands for no filter."""
     view = list_views(user).filter(pk=view_id).first() if view_id else None
@@ -53,6 +57,7 @@ def set_default_view(user: Any, view_id: int | None) -> None:
         DefaultView.objects.update_or_create(user_id=user.pk, defaults={"view": view})
 
 
+@retry_conflicts
 def delete_view(user: Any, view_id: int) -> bool:
     """Delete a view of the user; return False if the user has no such view."""
     deleted, _by_model = SavedView.objects.filter(pk=view_id, owner_id=user.pk).delete()

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from mastra_memory.db import routing
+from mastra_memory.db import locking, routing
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.db.users import get_user_id, get_usernames
 from mastra_memory.exceptions import InvalidInput
@@ -74,9 +74,11 @@ def save_scores(thread_id: str, answers: Mapping[int, str], *, by: Any) -> int:
 
     Raises:
         InvalidInput: A criterion does not offer the answer. Nothing is saved.
+        ThreadNotFound: The thread was deleted meanwhile.
     """
     if not answers:
         return 0
+    locking.lock_thread(thread_id, "KEY SHARE")
     criteria = {c.pk: c for c in Criterion.objects.filter(pk__in=answers, active=True)}
     scores = {s.criterion_id: s for s in Score.objects.filter(thread_id=thread_id, author_id=by.pk)}
     changes = []

@@ -24,11 +24,15 @@ def add_tag(thread_ids: Sequence[str], name: str, *, by: Any) -> int:
     """Add a tag to the threads and return how many did not have it.
 
     The tag is created if it does not exist. An empty name changes nothing; a long one is cut.
+    Threads that were deleted meanwhile are left out.
+
+    Raises:
+        ThreadNotFound: None of the threads exists any more.
     """
     name = " ".join(json_text.clean_text(name).split())[:MAX_TAG_CHARACTERS]
     if not name:
         return 0
-    locking.lock_threads(thread_ids, "KEY SHARE")
+    thread_ids = locking.lock_existing_threads(thread_ids)
     tag, _created = Tag.objects.get_or_create(name=name)
     tagged = ThreadTag.objects.filter(tag=tag, thread__in=thread_ids)
     tagged_ids = set(tagged.values_list("thread_id", flat=True))
@@ -46,7 +50,12 @@ def add_tag(thread_ids: Sequence[str], name: str, *, by: Any) -> int:
 @retry_conflicts
 @routing.atomic
 def remove_tag(thread_id: str, name: str, *, by: Any) -> None:
-    """Remove a tag from the thread. The tag itself is kept, even if no thread has it."""
+    """Remove a tag from the thread. The tag itself is kept, even if no thread has it.
+
+    Raises:
+        ThreadNotFound: The thread was deleted meanwhile.
+    """
+    locking.lock_thread(thread_id, "KEY SHARE")
     deleted, _by_model = ThreadTag.objects.filter(thread_id=thread_id, tag__name=name).delete()
     if deleted:
         kind = ThreadChange.Kind.REVIEW

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from mastra_memory.db import times, users
+from django.db.models import Value
+from django.db.models.functions import Greatest
+
+from mastra_memory.db import locking, routing, times, users
 from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.models import Visit
 
@@ -17,16 +20,20 @@ def record_visit(thread_id: str, user: Any, *, read_up_to: datetime | None = Non
     """Store that the user has the thread open and has read it up to a time.
 
     An earlier time than the stored one does not replace it.
+
+    Raises:
+        ThreadNotFound: The thread was deleted meanwhile.
     """
     now = times.now()
-    visit, created = Visit.objects.get_or_create(
-        thread_id=thread_id, user_id=user.pk, defaults={"seen_at": now, "read_up_to": read_up_to}
-    )
-    if created:
+    fields: dict[str, Any] = {"seen_at": now}
+    if read_up_to is not None:  # PostgreSQL's `greatest` ignores a stored null.
+        fields["read_up_to"] = Greatest("read_up_to", Value(read_up_to))
+    if Visit.objects.filter(thread_id=thread_id, user_id=user.pk).update(**fields):
         return
-    positions = [position for position in (visit.read_up_to, read_up_to) if position]
-    latest = max(positions, default=None)
-    Visit.objects.filter(pk=visit.pk).update(seen_at=now, read_up_to=latest)
+    visit = Visit(thread_id=thread_id, user_id=user.pk, seen_at=now, read_up_to=read_up_to)
+    with routing.atomic():
+        locking.lock_thread(thread_id, "KEY SHARE")
+        Visit.objects.bulk_create([visit], ignore_conflicts=True)
 
 
 def get_read_position(thread_id: str, user: Any) -> datetime | None:

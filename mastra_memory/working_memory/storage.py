@@ -8,6 +8,7 @@ from mastra_memory import conf
 from mastra_memory.content import limits
 from mastra_memory.db import json_text, routing, sql
 from mastra_memory.db.users import get_user_id
+from mastra_memory.exceptions import ThreadNotFound
 
 METADATA_KEY = "workingMemory"
 """The key of a thread's metadata that holds thread-scoped working memory in the API."""
@@ -100,7 +101,8 @@ def _save_content(owner: Owner, content: str, source: str, author_id: Any) -> in
         SELECT id, version, content, %s, %s FROM saved RETURNING version""",
         [*_build_row_values(owner, content, version=1), source, _as_text(author_id)],
     )
-    assert saved is not None
+    if saved is None:
+        raise ThreadNotFound
     version: int = saved[0]
     return version
 
@@ -115,17 +117,25 @@ def check_size(content: str) -> None:
 
 
 def _build_upsert(owner: Owner) -> str:
-    target = "(thread_id) WHERE thread_id IS NOT NULL"
+    """Return the beginning of an upsert. It inserts nothing if the thread does not exist.
+
+    A thread is locked by the same statement, so that it is neither deleted nor transferred before
+    its working memory is inserted.
+    """
+    columns = "(content, version, scope, thread_id, resource_id)"
     if owner.thread_id is None:
-        target = "(resource_id) WHERE thread_id IS NULL"
-    return f"""INSERT INTO mastra_memory_workingmemory AS w
-        (scope, thread_id, resource_id, content, version) VALUES (%s, %s, %s, %s, %s)
-        ON CONFLICT {target} DO UPDATE SET"""
+        return f"""INSERT INTO mastra_memory_workingmemory AS w {columns}
+            VALUES (%s, %s, 'resource', NULL, %s)
+            ON CONFLICT (resource_id) WHERE thread_id IS NULL DO UPDATE SET"""
+    return f"""INSERT INTO mastra_memory_workingmemory AS w {columns}
+        SELECT %s, %s, 'thread', t.id, t.resource_id FROM mastra_memory_thread t
+        WHERE t.id = %s FOR KEY SHARE
+        ON CONFLICT (thread_id) WHERE thread_id IS NOT NULL DO UPDATE SET"""
 
 
 def _build_row_values(owner: Owner, content: str, version: int) -> list[Any]:
-    resource_id = json_text.clean_text(owner.resource_id)
-    return [owner.scope, owner.thread_id, resource_id, json_text.clean_text(content), version]
+    subject_id = owner.resource_id if owner.thread_id is None else owner.thread_id
+    return [json_text.clean_text(content), version, json_text.clean_text(subject_id)]
 
 
 def update_locked(
@@ -136,6 +146,9 @@ def update_locked(
     `build_content` is called with the current text. The row is locked meanwhile, so concurrent
     updates are applied one after the other and none is lost. If it returns None, nothing changes.
     Return the version after the update.
+
+    Raises:
+        ThreadNotFound: The thread does not exist, or was deleted meanwhile.
     """
     with routing.atomic():
         row_id, version, content = _lock_row(owner)
@@ -168,5 +181,6 @@ def _lock_row(owner: Owner) -> tuple[int, int, str]:
         f"{_build_upsert(owner)} version = w.version RETURNING id, version, content",
         _build_row_values(owner, "", version=0),
     )
-    assert found is not None
+    if found is None:
+        raise ThreadNotFound
     return found[0], found[1], found[2]
