@@ -85,11 +85,12 @@ def kill_backend() -> None:
     """Kill the process behind a worker's connection. PostgreSQL then restarts all of them."""
     connections.close_all()
     with connect_to_test_database() as other:
-        (pid,) = other.execute(
+        row = other.execute(
             """SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'
             AND pid <> pg_backend_pid() ORDER BY backend_start LIMIT 1"""
         ).fetchone()
-        os.kill(pid, signal.SIGKILL)
+        assert row is not None
+        os.kill(row[0], signal.SIGKILL)
     wait_until(can_connect, seconds=60)
 
 
