@@ -144,10 +144,11 @@ LIST_LATER_TOOL_MESSAGES = _list_near_tool_messages(">", "ASC")
 def delete_messages(condition: sql.Where) -> str:
     """Return SQL that deletes the messages, updates their threads and returns the count.
 
-    It takes the parameters of the condition twice. SQL and not the ORM, because threads are locked
-    before their messages, in the order of a save, in one statement. A message that was moved to
-    another thread after `matching` looked it up is not deleted. The statement then calls
-    mastra_memory_refuse(), so that a part of the messages is never deleted.
+    It takes the parameters of the condition twice, then whether a part may be deleted. SQL and not
+    the ORM, because threads are locked before their messages, in the order of a save, in one
+    statement. A message that was moved to another thread after `matching` looked it up is not
+    deleted. Unless a part may be deleted, the statement then rolls itself back with
+    mastra_memory_refuse().
     """
     return f"""WITH matching AS MATERIALIZED (
         SELECT thread_id FROM mastra_memory_message WHERE {condition}),
@@ -158,6 +159,6 @@ def delete_messages(condition: sql.Where) -> str:
         WHERE id IN (SELECT id FROM locked) RETURNING id),
     deleted AS (DELETE FROM mastra_memory_message
         WHERE {condition} AND thread_id IN (SELECT id FROM touched) RETURNING id)
-    SELECT count(*), CASE WHEN count(*) <> (SELECT count(*) FROM matching)
+    SELECT count(*), CASE WHEN NOT %s AND count(*) <> (SELECT count(*) FROM matching)
         THEN mastra_memory_refuse() END
     FROM deleted"""

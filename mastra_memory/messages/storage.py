@@ -28,8 +28,8 @@ from mastra_memory.types import StoredMessage
 INCOMPLETE_BATCH = "MM001"
 """The SQLSTATE of `mastra_memory_refuse()`: not every message of a batch could be stored, or
 deleted."""
-MAX_DELETE_ATTEMPTS = 3
-"""How often messages are looked up again that other transactions have moved or deleted."""
+MAX_DELETE_ATTEMPTS = 4
+"""How often messages are looked up that other transactions move or delete meanwhile."""
 
 
 def save_messages(
@@ -225,25 +225,27 @@ def parse_message_ids(items: Sequence[str | Mapping[str, Any]]) -> list[str]:
 def delete_messages(message_ids: Iterable[str], *, resource_id: str | None = None) -> int:
     """Delete the messages, update the `updated_at` of their threads and return the count.
 
-    With `resource_id`, messages of other resources are kept.
-
-    Raises:
-        ConcurrentUpdate: Messages were moved or deleted meanwhile. Nothing is deleted.
+    With `resource_id`, messages of other resources are kept. Messages that other transactions move
+    to another thread in the meantime are looked up again. One that moves each time is kept.
     """
     where = sql.Where()
     where.add("id = ANY(%s)", [json_text.clean_text(message_id) for message_id in message_ids])
     if resource_id is not None:
         where.add("resource_id = %s", resource_id)
-    statement, params = queries.delete_messages(where), [*where.params, *where.params]
-    for _ in range(MAX_DELETE_ATTEMPTS):
+    for _ in range(MAX_DELETE_ATTEMPTS - 1):
         try:
             # Inside a transaction, an error must end only a savepoint.
             in_transaction = routing.get_connection().in_atomic_block
             with routing.atomic() if in_transaction else nullcontext():
-                row = sql.fetch_one(statement, params)
+                return _delete_matching(where, may_skip=False)
         except DatabaseError as error:
             if not is_incomplete_batch(error):
                 raise
-        else:
-            return row[0] if row else 0
-    raise ConcurrentUpdate
+    return _delete_matching(where, may_skip=True)
+
+
+def _delete_matching(where: sql.Where, *, may_skip: bool) -> int:
+    """Delete in one statement. Unless `may_skip`, it fails if a message was moved meanwhile."""
+    params = [*where.params, *where.params, may_skip]
+    row = sql.fetch_one(queries.delete_messages(where), params)
+    return row[0] if row else 0
