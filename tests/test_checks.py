@@ -15,7 +15,7 @@ from pytest_django import Settings
 from mastra_memory import checks, conf
 from mastra_memory.checks import check_metric, check_settings, check_vectors
 from mastra_memory.content import redaction
-from mastra_memory.db import sql
+from mastra_memory.db import isolation, sql
 from mastra_memory.embedding import indexing, queue
 from mastra_memory.exceptions import InvalidInput, ProviderRefused
 from mastra_memory.memory import Memory
@@ -328,9 +328,9 @@ def test_check_isolation_level__warns(
     level: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "isolation_level", level)
-    (warning,) = checks.check_isolation_level()
+    (warning,) = isolation.check_isolation_level()
     assert warning.id == "mastra_memory.W027" and name in warning.msg
-    assert checks.check_default_isolation_level(databases=["default"]) == []
+    assert isolation.check_default_isolation_level(databases=["default"]) == []
 
 
 @pytest.mark.parametrize("level", [IsolationLevel.READ_COMMITTED, "wrong", None])
@@ -338,13 +338,13 @@ def test_check_isolation_level__is_silent_for_others(
     level: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "isolation_level", level)
-    assert checks.check_isolation_level() == []
+    assert isolation.check_isolation_level() == []
 
 
 @pytest.mark.django_db
 def test_check_isolation_level__asks_the_server() -> None:
-    assert checks.check_default_isolation_level(databases=["default"]) == []
+    assert isolation.check_default_isolation_level(databases=["default"]) == []
     sql.execute("SET LOCAL default_transaction_isolation TO 'serializable'")
-    assert checks.check_default_isolation_level() == []
-    (warning,) = checks.check_default_isolation_level(databases=["default"])
+    assert isolation.check_default_isolation_level() == []
+    (warning,) = isolation.check_default_isolation_level(databases=["default"])
     assert "SERIALIZABLE" in warning.msg

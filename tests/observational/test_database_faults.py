@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection, connections
@@ -91,7 +92,17 @@ def kill_backend() -> None:
         ).fetchone()
         assert row is not None
         os.kill(row[0], signal.SIGKILL)
+        wait_until(lambda: not is_alive(other), seconds=60)
     wait_until(can_connect, seconds=60)
+
+
+def is_alive(other: psycopg.Connection) -> bool:
+    """Return whether a connection still works."""
+    try:
+        other.execute("SELECT 1")
+    except OperationalError:
+        return False
+    return True
 
 
 def can_connect() -> bool:

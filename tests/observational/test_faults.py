@@ -66,17 +66,18 @@ def test_late_worker__discards_its_result(setting: Setting, operation: str) -> N
     purpose = OPERATIONS[operation](setting)
     with fault_cases.stopped_worker(setting, purpose, "model") as late:
         os.killpg(late.pid, signal.SIGSTOP)
+        late_event = ObservationEvent.objects.get(state="running")
         lease_ended = times.now().timestamp() + leases.LEASE_SECONDS
         with faults.worker(setting.env(), "second") as second:
             wait_until(lambda: times.now().timestamp() > lease_ended)
             setting.model.release()
             setting.finish()
             faults.kill(second)
-        late_event = ObservationEvent.objects.order_by("pk").first()
         os.killpg(late.pid, signal.SIGCONT)
         setting.say(12)  # The late worker goes on to live, and does what is due now.
         setting.finish()
-    assert late_event is not None and late_event.state == "failed"
+    late_event.refresh_from_db()
+    assert late_event.state == "failed"
 
 
 @pytest.mark.parametrize(
