@@ -256,9 +256,6 @@ class _MemoryOptionsReader(OptionsReader):
         path = "semantic_recall.time"
         if not isinstance(self.get(path, True), Mapping):
             return TimeOptions() if self.read_choice(path, (True, False)) else None
-        for name in self.get(path, {}):
-            if name not in ("enabled", "now", "time_zone"):
-                self.add_error(f"{path}.{name}", "is unknown; `now` and `timeZone` are allowed")
         if not self.read_choice(f"{path}.enabled", (True, False)):
             return None
         now = self.read_time(f"{path}.now")

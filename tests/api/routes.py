@@ -1,8 +1,11 @@
 """Every route of the API, with a request for the data of one resource."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from django.urls import URLResolver
 
 from mastra_memory.api import errors
 from mastra_memory.api.urls import urlpatterns
@@ -99,13 +102,23 @@ ROUTES = {
 }
 
 
+def list_patterns(patterns: Sequence[Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """All patterns with their whole paths, those of included lists too."""
+    for pattern in patterns:
+        path = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from list_patterns(pattern.url_patterns, path)
+        else:
+            yield path, pattern
+
+
 def served() -> set[str]:
     """The routes that the API has, as keys of `ROUTES`."""
     found = set()
-    for pattern in urlpatterns:
+    for whole_path, pattern in list_patterns(urlpatterns):
         if pattern.callback is errors.not_found:
             continue
-        path = re.sub(r"<mastra_thread_id:thread_id>", "<thread>", str(pattern.pattern))
+        path = re.sub(r"<mastra_thread_id:thread_id>", "<thread>", whole_path)
         actions: dict[str, str] = vars(pattern.callback)["actions"]
         for method in actions.keys() - {"head"}:
             found.add(f"{method.upper()} {path.removeprefix('memory/')}")

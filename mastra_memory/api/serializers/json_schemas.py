@@ -121,6 +121,16 @@ INCLUDE = list_of(
 )
 
 
+RECALL_TIME: Schema = {
+    "type": "object",
+    "description": (
+        "`enabled` (boolean), `now` (an ISO 8601 time in the years 1900 to 2199) and `timeZone` (a"
+        " name such as `Europe/Paris`): how times in the query are understood."
+    ),
+}
+"""Described in words, because a schema cannot list the names of time zones."""
+
+
 def _memory_config(working_memory_enabled: Schema) -> Schema:
     recall = object_of(
         {
@@ -134,12 +144,7 @@ def _memory_config(working_memory_enabled: Schema) -> Schema:
             "scope": SCOPE,
             "threshold": NUMBER,
             "mode": one_of("vector", "hybrid"),
-            "time": {
-                "oneOf": [
-                    BOOLEAN,
-                    object_of({"enabled": BOOLEAN, "now": TEXT, "timeZone": TEXT}),
-                ]
-            },
+            "time": {"oneOf": [BOOLEAN, RECALL_TIME]},
         }
     )
     working_memory = object_of(
