@@ -67,8 +67,14 @@ def end_request(condition: str) -> str:
 
 
 def finish_work(condition: str) -> str:
-    """Return SQL that ends a request. Parameters: those of the condition, the due time."""
-    return f"""UPDATE {_RECORDS} r SET due_at = NULL, attempts = 0, error = ''
+    """Return SQL that ends a request. Parameters: those of the condition, the due time.
+
+    While another worker has a claim, the work becomes due again when that claim would expire: if
+    the worker was killed, its claim and its events must be ended.
+    """
+    return f"""UPDATE {_RECORDS} r SET attempts = 0, error = '', due_at = CASE
+        WHEN greatest(lease_expires_at, reflection_expires_at) > clock_timestamp()
+        THEN greatest(lease_expires_at, reflection_expires_at) END
     WHERE {condition} AND {_LIVE} AND r.due_at IS NOT DISTINCT FROM %s AND r.requests = '{{}}'
     RETURNING r.id"""
 

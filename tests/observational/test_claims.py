@@ -72,8 +72,21 @@ def test_request_work__is_found_until_it_is_finished(record: ObservationalRecord
     assert claims.list_due_records() == []
     expire(record)
     assert claim is not None and claims.list_due_records() == [record.id]
+    assert claims.release(claim)
     assert claims.finish_work(KEY, record.due_at)
     assert claims.list_due_records() == []
+    record.refresh_from_db()
+    assert record.due_at is None
+
+
+def test_finish_work__stays_due_while_another_claim_is_left(record: ObservationalRecord) -> None:
+    claims.request_work(KEY, None)
+    claims.claim_reflecting(record, "reflecting")
+    record.refresh_from_db()
+    assert record.reflection_expires_at is not None
+    assert claims.finish_work(KEY, record.due_at)
+    record.refresh_from_db()
+    assert record.due_at is not None and record.due_at >= record.reflection_expires_at
 
 
 def test_finish_work__does_not_end_a_request_that_came_meanwhile(
