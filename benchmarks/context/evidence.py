@@ -75,8 +75,14 @@ def _ask(
     thread: ObservedThread, options: Mapping[str, Any], budget: int, step: int
 ) -> list[Outcome]:
     memory = Memory(
-        options={"lastMessages": MAX_MESSAGES, "maxContextTokens": budget, "readOnly": True}
-        | dict(options)
+        options={
+            "lastMessages": MAX_MESSAGES,
+            "maxContextTokens": budget,
+            "readOnly": True,
+            "semanticRecall": False,
+            "observationalMemory": False,
+            **options,
+        }
     )
     outcomes = []
     for question in thread.conversation.questions[::step]:

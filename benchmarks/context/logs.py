@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.recall.locomo import Conversation
 from mastra_memory.content import tokens
 from mastra_memory.embedding import indexing
-from mastra_memory.memory import Memory
+from mastra_memory.memory import Memory, maintenance
 from mastra_memory.types import StoredMessage
 
 OPTIONS = {
@@ -34,11 +34,12 @@ class ObservedThread:
 
 
 def load(conversations: Sequence[Conversation]) -> list[ObservedThread]:
-    """Save, observe and embed the conversations."""
+    """Save, observe, embed and index the conversations, as workers do."""
     memory = Memory(options=OPTIONS)
     threads = [_save_and_observe(memory, conversation) for conversation in conversations]
     while indexing.embed_pending(seconds=60)[1]:
         pass
+    maintenance.write_pending_words()
     return threads
 
 
