@@ -311,6 +311,11 @@ def test_draft__is_not_lost_by_a_key(sign_in: SignIn, talks: list[str]) -> None:
 
     page.on("dialog", stay)
     ana.open_thread("tent")
+    page.get_by_label("Note on this conversation").click()
+    page.keyboard.press("Escape")
+    page.keyboard.press("l")  # nothing is written or chosen: nothing to ask
+    ana.arrives("Conversations")
+    ana.open_thread("tent")
     note = page.get_by_label("Note on this conversation")
     note.press_sequentially("half a thought")
     note.press("Escape")

@@ -112,9 +112,9 @@ document.addEventListener("formdata", (event) => {
 let sending = null;
 document.addEventListener("submit", (event) => { sending = event.target; });
 window.addEventListener("beforeunload", (event) => {
-    const isChanged = (field) => field.matches("select")
-        ? [...field.options].some((option) => option.selected !== option.defaultSelected)
-        : field.value !== field.defaultValue;
+    // A select without a chosen option shows its first one.
+    const initial = (select) => [...select.options].find((option) => option.defaultSelected) ?? select.options[0];
+    const isChanged = (field) => field.value !== (field.matches("select") ? initial(field)?.value : field.defaultValue);
     const fields = document.querySelectorAll("textarea, input.mm-wide, #mm-review :is(select, input:not([type=hidden]))");
     if ([...fields].some((field) => field.form !== sending && isChanged(field))) event.preventDefault();
 });
