@@ -14,7 +14,7 @@ class MastraMemoryConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks and the receivers of signals."""
-        from mastra_memory import checks  # noqa: F401  (registers the system checks)
+        from mastra_memory import checks, setting_checks  # noqa: F401  (registers the checks)
         from mastra_memory.messages import fixtures  # noqa: F401
         from mastra_memory.review import reviewer_group, user_references
 

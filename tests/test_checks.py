@@ -12,13 +12,14 @@ from django.db import connection
 from psycopg import IsolationLevel
 from pytest_django import Settings
 
-from mastra_memory import checks, conf
-from mastra_memory.checks import check_metric, check_settings, check_vectors
+from mastra_memory import checks, conf, setting_checks
+from mastra_memory.checks import check_vectors
 from mastra_memory.content import redaction
 from mastra_memory.db import isolation, sql
 from mastra_memory.embedding import indexing, queue
 from mastra_memory.exceptions import InvalidInput, ProviderRefused
 from mastra_memory.memory import Memory
+from mastra_memory.setting_checks import check_metric, check_settings
 from mastra_memory.testing import FakeEmbedder
 from tests.support.factories import make_thread, some_messages
 
@@ -48,9 +49,9 @@ def test_check_settings__reports_unknown_names(memory_settings: Callable[..., No
 def test_check_time_languages__reports_unknown_ones(
     memory_settings: Callable[..., None], languages: Any
 ) -> None:
-    assert checks.check_time_languages() == []
+    assert setting_checks.check_time_languages() == []
     memory_settings(SEARCH_TIME_LANGUAGES=languages)
-    (error,) = checks.check_time_languages()
+    (error,) = setting_checks.check_time_languages()
     assert error.id == "mastra_memory.E027" and "de, en, es, fr, it, nl, pt" in error.msg
 
 
@@ -90,7 +91,7 @@ def test_check_ignored_options__names_them(memory_settings: Callable[..., None])
             "b": {"observationalMemory": {"temporalMarkers": False, "activateAfterIdle": "5m"}},
         },
     )
-    (warning,) = checks.check_ignored_options()
+    (warning,) = setting_checks.check_ignored_options()
     assert warning.id == "mastra_memory.W013" and "agent a" in warning.msg
     for name in (
         "temporalMarkers",
@@ -256,7 +257,7 @@ def test_check_limits__refuses_other_than_positive_integers(
     memory_settings: Callable[..., None], limit: object
 ) -> None:
     memory_settings(MAX_PARTS=limit)
-    (error,) = checks.check_limits()
+    (error,) = setting_checks.check_limits()
     assert error.id == "mastra_memory.E020" and "MAX_PARTS" in error.msg
 
 
@@ -265,7 +266,7 @@ def test_check_retention__refuses_other_than_positive_numbers(
     memory_settings: Callable[..., None], days: object
 ) -> None:
     memory_settings(RETENTION_DAYS=days)
-    (error,) = checks.check_retention()
+    (error,) = setting_checks.check_retention()
     assert error.id == "mastra_memory.E021"
 
 
@@ -274,7 +275,7 @@ def test_check_retention__accepts_days_and_none(
     memory_settings: Callable[..., None], days: object
 ) -> None:
     memory_settings(RETENTION_DAYS=days)
-    assert checks.check_retention() == []
+    assert setting_checks.check_retention() == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 from pytest_django import Settings
 
-from mastra_memory import checks, conf, tasks
+from mastra_memory import conf, setting_checks, tasks
 from mastra_memory.db import sql
 from mastra_memory.db.statement_timeout import is_statement_timeout, limit_statements
 from mastra_memory.memory import Memory
@@ -174,10 +174,10 @@ def test_tasks__have_a_limit(
 @pytest.mark.parametrize("limit", [-1, "5", True, float("nan"), 10**9])
 def test_checks__name_a_wrong_limit(memory_settings: Callable[..., None], limit: object) -> None:
     memory_settings(STATEMENT_TIMEOUT_API=limit)
-    (found,) = checks.check_statement_timeouts()
+    (found,) = setting_checks.check_statement_timeouts()
     assert found.id == "mastra_memory.E012" and "STATEMENT_TIMEOUT_API" in found.msg
     memory_settings(STATEMENT_TIMEOUT_API=None)
     assert (
-        checks.check_statement_timeouts() == []
+        setting_checks.check_statement_timeouts() == []
         and conf.app_settings().STATEMENT_TIMEOUT_ADMIN == 15
     )

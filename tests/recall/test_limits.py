@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mastra_memory import checks
+from mastra_memory import setting_checks
 from mastra_memory.memory import Memory
 from mastra_memory.options import SemanticRecallOptions
 from mastra_memory.recall import limits, recent
@@ -76,6 +76,6 @@ def test_iterate_newest__is_not_cut_by_a_small_limit() -> None:
 @pytest.mark.parametrize("wrong", [0, -1, True, "5", 2.5])
 def test_checks__name_a_wrong_limit(memory_settings: Callable[..., None], wrong: object) -> None:
     memory_settings(MAX_RECALLED_MESSAGES=wrong)
-    assert [found.id for found in checks.check_limits()] == ["mastra_memory.E020"]
+    assert [found.id for found in setting_checks.check_limits()] == ["mastra_memory.E020"]
     memory_settings()
-    assert checks.check_limits() == []
+    assert setting_checks.check_limits() == []
