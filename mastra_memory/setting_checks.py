@@ -117,7 +117,7 @@ def check_retention(**_: Any) -> list[checks.CheckMessage]:
 
 @checks.register("mastra_memory")
 def check_types(**_: Any) -> list[checks.CheckMessage]:
-    """Report settings of the wrong type, such as a text where a list is expected."""
+    """Report settings of the wrong type, such as a string where a list is expected."""
     if conf.find_config_error():
         return []
     current, defaults = conf.app_settings(), conf.AppSettings()
@@ -133,7 +133,7 @@ def check_types(**_: Any) -> list[checks.CheckMessage]:
 
 
 def _find_wrong_type(value: Any, default: Any) -> str:
-    """Return the expected type if `value` has another one than the default, else nothing."""
+    """Return the expected type if `value` is not of the default's type, else an empty string."""
     if default is None:
         return ""
     if isinstance(default, bool):

@@ -1,4 +1,7 @@
-"""Signals for host projects, sent after commit. This app does not receive them itself."""
+"""Signals for host projects. Inside a transaction, they are sent after it commits.
+
+This app does not receive them itself.
+"""
 
 from typing import Any
 

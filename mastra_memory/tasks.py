@@ -1,7 +1,7 @@
 """Celery tasks, and `enqueue` to run them after commit.
 
 Pending work is stored in database rows. A task only starts it earlier, so a task may run twice or
-get lost: `catch_up` and `manage.py mastra_catch_up` find pending work in the rows.
+get lost: `catch_up` and `manage.py mastra_catch_up` find pending work in the database.
 """
 
 import logging
@@ -92,7 +92,7 @@ def generate_title(thread_id: str) -> None:
 @shared_task
 @_limit_task_statements
 def observe(record_id: str) -> None:
-    """Do what people asked for, then observe, buffer, activate and reflect as far as it is due.
+    """Process what users requested, then observe, buffer, activate and reflect where due.
 
     If the model is unavailable, try again later.
     """
@@ -135,7 +135,7 @@ def _enqueue_other_work() -> None:
 @shared_task
 @_limit_task_statements
 def catch_up() -> None:
-    """Enqueue all work that is due according to the rows, and delete expired exports.
+    """Enqueue all due work that is recorded in the database, and delete expired exports.
 
     Also request vectors for cloned messages that have neither vectors nor a request, in clones that
     are newer than `CLONE_MAX_AGE`. `mastra_catch_up` does this for all clones.
@@ -209,8 +209,8 @@ def _send(task: Task[..., Any], args: tuple[Any, ...], after: float) -> None:
     except (KombuError, OSError) as error:
         _broker_retry_at = time.monotonic() + BROKER_BACKOFF_SECONDS
         logger.warning(
-            "The broker cannot be reached (%s). Work stays in the rows until `mastra_catch_up`"
-            " or the next task finds it. Tasks are not sent for %d s.",
+            "The broker cannot be reached (%s). Pending work stays in the database until"
+            " `mastra_catch_up` or the next task finds it. Tasks are not sent for %d s.",
             error,
             BROKER_BACKOFF_SECONDS,
         )

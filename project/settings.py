@@ -119,8 +119,9 @@ STORAGES = {
     },
 }
 
-# Tokens of messages from which a conversation is observed; 0 turns observational memory off. `make
-# run` sets it low, so that the sample conversations have observations soon.
+# A conversation is observed once its unobserved messages have this many tokens; 0 turns
+# observational memory off. `make run` sets it low, so that the sample conversations have
+# observations soon.
 OBSERVE_FROM = env.read_int("MASTRA_MEMORY_OBSERVE_FROM", 0)
 
 MASTRA_MEMORY: dict[str, Any] = {

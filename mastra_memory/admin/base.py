@@ -55,8 +55,8 @@ def _call_with_timeout(
     """Call the view and render its response, with a limit on each SQL statement.
 
     A statement that takes too long, or a conflict with other transactions that retries did not
-    solve, is answered with a page that explains it. A thread that was deleted since the view has
-    looked for it is answered like one that never existed.
+    solve, is answered with a page that explains it. If a thread is deleted after the view has
+    looked it up, the response is 404, as for a thread that never existed.
     """
     seconds = conf.app_settings().STATEMENT_TIMEOUT_ADMIN
     try:
@@ -110,7 +110,7 @@ class DeclaredLookupsMixin(_ModelAdmin):
 
     Django accepts any lookup on any field of the model. `?title__startswith=` would let a user
     read a masked title letter by letter, and `?title__regex=` would let a user keep the database
-    busy. A list answers such an address with 400.
+    busy. The change list responds to such a URL with 400.
     """
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
@@ -118,9 +118,10 @@ class DeclaredLookupsMixin(_ModelAdmin):
         return super().get_object(request, object_id, from_field or None)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Return True for parameters of declared filters and for names that are no lookup.
+        """Return True for parameters of declared filters and for names that are not lookups.
 
-        Django redirects a list with an unknown parameter, such as `utm_source`, to the whole list.
+        Django redirects a list with an unknown parameter, such as `utm_source`, to the unfiltered
+        list.
         """
         values = [value] if request is None else [value, *request.GET.getlist(lookup)]
         if LOOKUP_SEP in lookup and any(params.is_day_out_of_range(text) for text in values):
@@ -174,12 +175,12 @@ class MemoryAdmin(DeclaredLookupsMixin):
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
         """Count related rows without naming them, since they may belong to hidden threads."""
-        _nested, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        _nested, counts, perms_needed, protected = super().get_deleted_objects(objs, request)
         names = [escape_bidi_overrides(get_mask(request.user)(str(obj)))[:120] for obj in objs]
         if protected:
             label = ngettext("%d related row", "%d related rows", len(protected))
             protected = [label % len(protected)]
-        return names, counts, lacking, protected
+        return names, counts, perms_needed, protected
 
 
 class ReadOnlyAdmin(MemoryAdmin):

@@ -184,8 +184,9 @@ class ThreadAdmin(bulk_actions.BulkActions, ThreadPages):
             escape_bidi_overrides(mask_beginning(str(thread), mask, 120)) for thread in threads
         ]
         counts = history.count_related_rows([thread.pk for thread in threads])
-        lacking = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
-        return names, counts, lacking, []
+        may_delete = self.has_delete_permission(request)
+        perms_needed = set() if may_delete else {str(self.opts.verbose_name)}
+        return names, counts, perms_needed, []
 
     def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> Any:
         """Show the confirmation page with the title masked for the user. It is not saved."""

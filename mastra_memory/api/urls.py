@@ -39,6 +39,7 @@ singletons.register("memory/status", StatusViewSet, "status")
 singletons.register("memory/config", ConfigViewSet, "config")
 singletons.register("memory/observational-memory", ObservationalMemoryViewSet, "observations")
 
+# Mastra's client also requests these routes under `memory/network/`.
 network = NetworkRouter()
 network.register(f"threads/{THREAD}/messages", ThreadMessageViewSet, "network-thread-message")
 network.register("", MessageViewSet, "network-message")

@@ -46,8 +46,8 @@ def _check_level(name: str) -> list[checks.CheckMessage]:
     return [
         checks.Warning(
             f"The database {routing.get_alias()} uses the isolation level {name}. Parallel writes "
-            "to one conversation then conflict often. They are repeated a few times; what still "
-            "conflicts is answered with status 503 and can be sent again.",
+            "to one conversation then conflict often. They are retried a few times. If they still "
+            "conflict, the API responds with status 503, and the client can retry the request.",
             hint="mastra_memory is made for READ COMMITTED, PostgreSQL's default. If other apps "
             "need this level, route mastra_memory to a database alias of its own, or start their "
             "transactions with SET TRANSACTION ISOLATION LEVEL.",

@@ -6,26 +6,26 @@ this app therefore takes its locks in this order, and within one step in ascendi
 
 1. Threads. A writer that changes messages locks all their threads first: those that the messages
    go to and those that they come from (`FOR NO KEY UPDATE`; cloning reads with `FOR SHARE`).
-   Deleting or transferring a thread takes the stronger lock of the statement itself, one thread at
-   a time. A writer that only refers to threads by foreign keys, like a review, locks them
+   Statements that delete or transfer a thread take their own, stronger lock, one thread at a
+   time. A writer that only refers to threads by foreign keys, like a review, locks them
    `FOR KEY SHARE` if there are several.
 2. Reviews, tags, notes and scores of those threads.
 3. Working memory: the thread's, then the resource's; then observational records and their chunks.
-   A save requests observation of its messages at its end. That breaks no order: whoever has locked
-   a record and then refers to messages has locked their thread before.
+   A save updates observational records last, after its messages. This cannot deadlock: a
+   transaction that locks a record and then messages has already locked their threads.
 4. Messages. Once their threads are locked, no other transaction writes them. New ones are inserted
    in the order of their ids, since two inserts of one id wait for each other too.
-5. Embedding requests, then vectors, then message observations. What follows a message by trigger
-   or by a cascading delete is locked here.
+5. Embedding requests, then vectors, then message observations. Rows that a trigger or
+   a cascading delete changes along with a message are locked in this step.
 
 Workers lock in another order, because they start with requests or messages. They never wait for a
 row: they use `SKIP LOCKED`, and process locked rows later.
 
 Importers lock the threads that exist first, in the same order, and then insert what is missing.
 
-No order covers the transactions of a host project around several calls, or the isolation levels
-REPEATABLE READ and SERIALIZABLE. There PostgreSQL rolls a transaction back, and `retry_conflicts`
-runs it again.
+A lock order does not help if a host project wraps several calls in one transaction, or with the
+isolation levels REPEATABLE READ and SERIALIZABLE. PostgreSQL then rolls a transaction back, and
+`retry_conflicts` runs it again, or raises `ConcurrentUpdate` inside the host's transaction.
 
 A writer that inserts a row which refers to a thread locks the thread first, `FOR KEY SHARE` at
 least. Otherwise the thread may be deleted or transferred after the writer has looked at it.
@@ -49,10 +49,10 @@ CONFLICT_STATES = frozenset({"40001", "40P01"})
 """SQLSTATEs of transactions that can be run again: serialization failure, deadlock."""
 RACE_STATES = frozenset({"23503", "23505"})
 """SQLSTATEs of rows that another transaction deleted, or inserted too, since they were looked up:
-foreign key violation, unique violation. Looking again solves it."""
+foreign key violation, unique violation. Running the function again resolves it."""
 MAX_ATTEMPTS = 8
 MAX_RACE_ATTEMPTS = 3
-"""Attempts after an error of `RACE_STATES`. If it stays, it is not a race."""
+"""Attempts after an error of `RACE_STATES`. An error that persists is not caused by a race."""
 FIRST_DELAY_SECONDS = 0.02
 """Upper bound of the random delay before the second attempt; it doubles with each attempt."""
 

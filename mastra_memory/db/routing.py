@@ -90,6 +90,6 @@ def on_commit(callback: Callable[[], object], *, using: str | None = None) -> No
 
     Args:
         callback: The function to call.
-        using: The alias of another database whose transaction is meant.
+        using: The alias of the database whose transaction to wait for; default: that of our models.
     """
     transaction.on_commit(callback, using=using or get_alias(), robust=True)

@@ -23,8 +23,8 @@ def truncate_to_milliseconds(moment: datetime) -> datetime:
 def parse_time(value: Any) -> datetime:
     """Return the time from ISO 8601 text, milliseconds since 1970, or a datetime.
 
-    Text without an offset is in UTC. A datetime without a time zone is in UTC too, but in
-    `TIME_ZONE` if `USE_TZ` is off, as everywhere in such a project.
+    Text without an offset is in UTC. A naive datetime is taken as UTC, or as
+    `TIME_ZONE` if `USE_TZ` is False, as in Django.
 
     Raises:
         ValueError: It is something else, or its year is not between 1 and 9999.
@@ -65,7 +65,7 @@ def fix_offset(moment: datetime) -> datetime:
     """Return the same time with the offset that its time zone has at that time.
 
     Python compares and subtracts two times of one zone by their clock times, which is wrong on
-    nights when the clocks change. It takes times with fixed offsets as what they are.
+    nights when the clocks change. Times with fixed offsets are compared correctly.
     """
     offset = moment.utcoffset()
     return moment if offset is None else moment.replace(tzinfo=fixed_offset(offset))

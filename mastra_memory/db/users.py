@@ -38,7 +38,7 @@ def get_usernames(user_ids: Iterable[Any]) -> dict[str, str]:
 
 
 def find_user_ids(values: Iterable[str]) -> set[str]:
-    """Return those of the texts that are the primary key of a user."""
+    """Return the values that are primary keys of existing users."""
     keys = _parse_keys(values)
     if not keys:
         return set()
@@ -61,7 +61,7 @@ def get_full_name(user: Any) -> str:
 
 
 def _parse_keys(values: Iterable[str]) -> Mapping[str, Any]:
-    """Return the primary keys by text, without texts that cannot be a key: "x", "007", 2**70."""
+    """Map each value to the primary key it represents; leave out what cannot be one: "x", "007"."""
     field: Any = get_user_model()._meta.pk
     while field.remote_field:  # a user model that inherits from another model with a table
         field = field.target_field

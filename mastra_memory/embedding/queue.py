@@ -116,7 +116,7 @@ def _select_unlocked_ids(where: sql.Where) -> str:
 def mark_failed(claim: uuid.UUID, message_ids: Sequence[str], reason: str) -> None:
     """Record a failure, and set the time of the next attempt.
 
-    After `EMBEDDER_ATTEMPTS` attempts, there is no other one until `retry_failed` is called.
+    After `EMBEDDER_ATTEMPTS` attempts, no further attempt is made until `retry_failed` is called.
     """
     where = sql.Where()
     where.add("claim = %s AND message_id = ANY(%s)", claim, list(message_ids))

@@ -55,7 +55,7 @@ class RecordGroups:
 def sort_by_time(items: Iterable[tuple[K | None, Any]]) -> list[Any]:
     """Return the values of pairs of a time and a value, sorted by time.
 
-    A value without a time stays behind the one before it.
+    A value without a time keeps its place after the preceding value.
     """
     times: list[tuple[K | None, Any]] = []
     last: K | None = None

@@ -1,4 +1,4 @@
-"""Read a mapping file, which says where a product's own files contain what a message needs.
+"""Read a mapping file, which says where each field of a message is found in a custom format.
 
 `docs/import-export.md` describes the keys. A mapping is YAML or JSON.
 """
@@ -45,7 +45,8 @@ class FieldMapping:
     defaults: Mapping[str, str] = field(default_factory=dict)
     """The values of fields that a record does not have."""
     keeps_ids: bool = False
-    """Whether the ids of threads and messages are kept. Otherwise they are derived from them."""
+    """Whether ids of threads and messages are used unchanged. If not, new ones are derived from
+    them."""
     time_format: str = ""
     """A format of `datetime.strptime`, or `seconds` or `milliseconds`; empty to recognize it."""
     time_zone: tzinfo = UTC
@@ -184,7 +185,7 @@ class _Reader:
         for value, role in roles.items():
             if role not in _ROLES:
                 raise InvalidInput(f"roles.{value} must be one of {', '.join(_ROLES)}, not {role}")
-        # YAML reads `true` and `5` as other types than texts.
+        # YAML parses `true` as a boolean and `5` as an integer.
         return {str(value).strip().lower(): role for value, role in roles.items()}
 
     def _read_defaults(self) -> dict[str, str]:

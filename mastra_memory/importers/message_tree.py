@@ -21,8 +21,8 @@ class TreePath:
     known_count: int
     """The number of leading nodes that are also on any earlier path."""
     branch_point: str
-    """An identity of the path that stays the same when the path grows and when other branches are
-    added: the last node that is not the first child of its parent. Empty if there is none."""
+    """The id of the last node that is not the first child of its parent; empty if there is none. It
+    identifies the path even when the path grows or other branches are added."""
 
 
 def index_messages(messages: Sequence[Any], id_key: str) -> dict[str, Mapping[str, Any]]:

@@ -25,7 +25,7 @@ def read_items(
     Args:
         file: The file to read.
         read_record: Converts a record into items.
-        kind: How a record is counted that cannot be converted.
+        kind: How to count a record that cannot be converted.
     """
     for raw in file.read_records():
         location = f"{file.name}:{raw.number}" if raw.number else file.name
@@ -53,13 +53,13 @@ def parse_record(raw: RawRecord) -> Mapping[str, Any]:
 
 
 def _load_nested(data: bytes) -> Any:
-    """Return a record in which each message is nested in the one before it, with a flat list.
+    """Return a record with nested messages as one with a flat list of messages.
 
     LibreChat exports conversations in this form, so that one of 130 messages is nested deeper than
     other JSON may be.
 
     Raises:
-        InvalidInput: The record is not JSON, or has not this form.
+        InvalidInput: The record is not JSON, or does not have this form.
     """
     try:
         value = json_text.loads_deep(data)

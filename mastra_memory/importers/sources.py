@@ -41,12 +41,13 @@ class ImportSource:
     format: str
     """The name of the format."""
     keeps_ids: bool
-    """Whether ids, including those of resources, are kept."""
+    """Whether ids, including those of resources, are used unchanged."""
     size: int
     unit: str
     """The unit of `size`: `B` for bytes of files, `rows` for messages in a database."""
     position: Callable[[], int] | None
-    """Returns how much of `size` has been read. None for a database: count the messages."""
+    """Returns how much of `size` has been read. None for a database; the caller then
+    counts messages."""
     read: Callable[[ResourceMapping], Iterator[SourceItem]]
     """Yields the content of the source."""
 
@@ -61,7 +62,8 @@ def open_source(
         target: A `postgresql://` URL or a path.
         format: A name of `FORMAT_NAMES`, or `auto` to detect the format.
         schema: The PostgreSQL schema with Mastra's tables.
-        mapping: The path of a mapping file that describes the files; `format` is then `auto`.
+        mapping: The path of a mapping file that describes the files; `format` must then be
+            `auto`.
 
     Raises:
         InvalidInput: The source cannot be opened, or its format is unknown.
@@ -189,7 +191,7 @@ class _Sample:
             self._errors.append("it is empty")
 
     def describe(self) -> str:
-        """Return what the records have been, for an error message."""
+        """Describe the sample for an error message."""
         if self._errors:
             return self._errors[0]
         keys = [key[:_MAX_KEY_CHARACTERS] for key in self._keys]

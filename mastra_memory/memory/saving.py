@@ -31,7 +31,7 @@ class MessageSaving(MemoryBase):
         stored, tracked = self._store(batch, strip_memory=strip_memory, embed_for=models)
         if not stored:
             return SavedMessages(stored)
-        if observational := self._observes:
+        if observational := self._observation_options:
             self._request_observations(tracked, observational)
         if len(stored) > tsvector.MAX_MESSAGES_ON_SAVE:
             tasks.enqueue(tasks.write_words)
@@ -55,11 +55,11 @@ class MessageSaving(MemoryBase):
         """Store a batch, and return the messages with what was found out about observations."""
         drafts = validation.validate_messages(batch, strip_memory=strip_memory)
         generates_titles = self.options.generate_title is not None and not self.options.read_only
-        observational, extension = self._observes, None
+        observational, extension = self._observation_options, None
         if observational:
             extension = saving.extend_save(drafts, observational, agent_id=self.agent_id)
-        # One statement needs no transaction around it, which would cost two more. Only titles must
-        # be requested in the transaction of the messages.
+        # A single statement needs no transaction: BEGIN and COMMIT would be two more round trips.
+        # Titles are requested in the same transaction as their messages.
         with routing.atomic() if generates_titles else nullcontext():
             stored, tracked = messages.save_and_extend(
                 drafts,
@@ -79,7 +79,7 @@ class MessageSaving(MemoryBase):
         return conf.get_embedding_models()
 
     @property
-    def _observes(self) -> ObservationalMemoryOptions | None:
+    def _observation_options(self) -> ObservationalMemoryOptions | None:
         """The options of observational memory; None if messages are not observed."""
         return None if self.options.read_only else self.options.observational_memory
 

@@ -29,7 +29,7 @@ INCOMPLETE_BATCH = "MM001"
 """The SQLSTATE of `mastra_memory_refuse()`: not every message of a batch could be stored, or
 deleted."""
 MAX_DELETE_ATTEMPTS = 4
-"""How often messages are looked up that other transactions move or delete meanwhile."""
+"""How many times a delete is attempted if other transactions move the messages meanwhile."""
 
 
 def save_messages(
@@ -60,7 +60,7 @@ def save_and_extend(
 
     Args:
         messages: What `validation.validate_messages` returned.
-        extension: What else the statement does, if there are messages.
+        extension: Additional SQL for the same statement; not executed without messages.
         embed_for: Models for which vectors are requested, in a second statement.
         reopens_reviews: Whether a new message of a user sets resolved and waiting reviews to new.
 
@@ -166,7 +166,7 @@ def _explain_incomplete_batch(messages: Sequence[ValidMessage]) -> MastraMemoryE
                 f"messages.{message.position}: id {message.id} belongs to a message of another"
                 " resource"
             )
-    # No message is refused now. Another transaction changed the rows and has ended meanwhile.
+    # All messages could be stored now, so another transaction has changed the rows and ended.
     return ConcurrentUpdate()
 
 
@@ -226,7 +226,8 @@ def delete_messages(message_ids: Iterable[str], *, resource_id: str | None = Non
     """Delete the messages, update the `updated_at` of their threads and return the count.
 
     With `resource_id`, messages of other resources are kept. Messages that other transactions move
-    to another thread in the meantime are looked up again. One that moves each time is kept.
+    to another thread in the meantime are looked up again. A message that is moved during every
+    attempt is kept.
     """
     where = sql.Where()
     where.add("id = ANY(%s)", [json_text.clean_text(message_id) for message_id in message_ids])
@@ -234,7 +235,7 @@ def delete_messages(message_ids: Iterable[str], *, resource_id: str | None = Non
         where.add("resource_id = %s", resource_id)
     for _ in range(MAX_DELETE_ATTEMPTS - 1):
         try:
-            # Inside a transaction, an error must end only a savepoint.
+            # Inside a transaction, an error must roll back only to a savepoint.
             in_transaction = routing.get_connection().in_atomic_block
             with routing.atomic() if in_transaction else nullcontext():
                 return _delete_matching(where, may_skip=False)

@@ -21,9 +21,11 @@ MAX_ARGUMENTS_DISTANCE = 40
 """How many messages before a call without arguments are searched for them. Most of these calls have
 no arguments at all, so this search should be short."""
 MAX_SEARCHES = 20
-"""How many messages of a selection are searched for. More are only expected in damaged threads."""
+"""The largest number of messages whose missing halves are searched for. More are only expected in
+damaged threads."""
 MAX_ROUNDS = 3
-"""An added message may have parallel calls, whose results are then searched for in turn."""
+"""How often the search is repeated, because an added message may have parallel calls whose results
+are missing too."""
 MAX_ROWS = 50
 """How many messages one search returns."""
 
@@ -140,7 +142,7 @@ def _find_missing_ids(selected: Sequence[ToolMessage], excluded: Collection[str]
 
 
 def _list_searches(messages: Iterable[ToolMessage]) -> list[_Search]:
-    """Return what the messages of each thread lack, that of the newest messages first."""
+    """Return a search for each missing half, those of the newest messages first."""
     by_thread: dict[str, list[ToolMessage]] = {}
     for message in messages:
         by_thread.setdefault(message.thread_id, []).append(message)
@@ -196,8 +198,8 @@ def _find_nearest(
 ) -> ToolMessage | None:
     """Return the message with the other half, or None.
 
-    Some providers use an id again for another call, so only the nearest message with the id may
-    have it. If its call has an outcome already, this result is a repetition.
+    Some providers reuse call ids, so only the nearest message with the id is considered. If its
+    call already has a result, the result searched for is a duplicate.
     """
     key = search.message.sort_key
     candidates = [

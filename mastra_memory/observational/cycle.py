@@ -78,9 +78,9 @@ def run_due_cycle(record_id: str) -> float | None:
     Returns:
         The seconds after which to run again, or None if nothing is left to do.
     """
-    requested = ObservationalRecord.objects.defer("active_observations").filter(pk=record_id)
-    named = requested.first()
-    record = generations.find_live_state(RecordKey.of_record(named)) if named else None
+    records = ObservationalRecord.objects.defer("active_observations")
+    given = records.filter(pk=record_id).first()
+    record = generations.find_live_state(RecordKey.of_record(given)) if given else None
     if record is None or record.due_at is None:
         return None
     job, due_at = find_work(record), record.due_at
@@ -99,7 +99,10 @@ def run_due_cycle(record_id: str) -> float | None:
         raise
     if result.is_busy or result.waits_for_reflection:
         return None  # The work stays due, in case the other worker was killed.
-    if result.messages_observed and status.read_state(job.key, job.options).should_observe:
+    if (
+        result.messages_observed
+        and status.read_status_without_log(job.key, job.options).should_observe
+    ):
         return 0.0  # In resource scope, a cycle observes only the largest threads.
     return None if claims.finish_work(job.key, due_at) else 0.0
 
@@ -156,7 +159,7 @@ def run_cycle(
     """
     result = result or CycleResult()
     tracking.track_missing(job.key)
-    current = status.read_state(job.key, job.options)
+    current = status.read_status_without_log(job.key, job.options)
     if current.record is None:
         return result
     events.end_expired_claims(current.record)
@@ -187,17 +190,20 @@ def _store_pending(current: ObservationStatus) -> None:
 
 
 def _observe(job: Work, claim: Claim, result: CycleResult, *, everything: bool) -> None:
-    """Activate, then observe or buffer. The status is read again, now that nobody else works."""
-    current = status.read_state(job.key, job.options)
+    """Activate, then observe or buffer.
+
+    The status is read again, because only this worker has the claim now.
+    """
+    current = status.read_status_without_log(job.key, job.options)
     if current.can_activate and (everything or current.should_observe):
         count = activation.count_chunks(current, everything=everything)
         result.chunks_activated += activation.activate(
             job, count, current, triggered_by="threshold", claim=claim
         )
-        current = status.read_state(job.key, job.options)
+        current = status.read_status_without_log(job.key, job.options)
     if current.should_observe or (everything and current.pending_messages):
-        # The fresh messages alone are still too many. They are observed as a whole, so the chunks
-        # before them must become visible first.
+        # Even without the activated chunks, the threshold is reached. All messages are observed, so
+        # the chunks before them must become visible first.
         result.chunks_activated += activation.activate(
             job, current.chunk_count, current, triggered_by="threshold", claim=claim
         )
@@ -213,7 +219,7 @@ def activate_all(job: Work, *, triggered_by: Trigger, last_activity: datetime | 
     Raises:
         ClaimLost: The record was deleted.
     """
-    current = status.read_state(job.key, job.options)
+    current = status.read_status_without_log(job.key, job.options)
     return activation.activate(
         job, current.chunk_count, current, triggered_by=triggered_by, last_activity=last_activity
     )

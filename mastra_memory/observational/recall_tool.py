@@ -25,7 +25,7 @@ TOKENS_PER_GROUP = 60
 MAX_PAGE = 50
 MAX_LIMIT = 20
 MAX_LOW_DETAIL_CHARS = 300
-"""Characters of the text of a message with low detail."""
+"""With low detail, each entry of a message is cut to this many characters."""
 MODES = ("messages", "threads", "search")
 DETAILS = ("low", "high")
 ANCHORS = ("start", "end")

@@ -26,12 +26,12 @@ _OPERATIONS = {"observe": operations.observe, "reflect": operations.reflect}
 def do_requests(record_id: str) -> None:
     """Do what people asked for on the live generation of a record, if it still exists.
 
-    A failure is not repeated: the timeline of the record shows it to the person, who may ask again.
-    While another worker is at work, the request stays.
+    A failed operation is not retried: the timeline of the record shows the error, and the person
+    can ask again. If another worker has the claim, the request is kept.
     """
-    requested = ObservationalRecord.objects.only("scope", "thread_id", "resource_id")
-    named = requested.filter(pk=record_id).first()
-    record = generations.find_live_state(RecordKey.of_record(named)) if named else None
+    records = ObservationalRecord.objects.only("scope", "thread_id", "resource_id")
+    given = records.filter(pk=record_id).first()
+    record = generations.find_live_state(RecordKey.of_record(given)) if given else None
     if record is None or not record.requests:
         return
     job = cycle.find_work(record)

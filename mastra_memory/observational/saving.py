@@ -1,8 +1,8 @@
 """Track messages in the statement that saves them, and request work where a threshold is reached.
 
 A save must not be slower with observational memory, so everything happens in its one statement.
-Only two rare cases need more statements: messages that were saved again with another content, and
-records whose work the statement cannot decide.
+Only two rare cases need more statements: messages that were saved again with different content, and
+records for which the statement cannot tell whether work is due.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from mastra_memory.db.locking import retry_conflicts
 from mastra_memory.observational import claims, generations, saving_queries, status, tracking
 from mastra_memory.observational.config import resolve_settings
 from mastra_memory.observational.keys import RecordKey, ScopeName
-from mastra_memory.observational.thresholds import get_near_threshold
+from mastra_memory.observational.thresholds import get_half_chunk_threshold
 from mastra_memory.options import ObservationalMemoryOptions
 
 
 class UnsavedMessage(Protocol):
-    """What is read of a message before it is saved."""
+    """The attributes of a message that `extend_save` needs."""
 
     @property
     def id(self) -> str:
@@ -44,7 +44,7 @@ def extend_save(
     *,
     agent_id: str | None,
 ) -> sql.Extension:
-    """Return what the statement that saves these messages has to do more.
+    """Return the SQL to add to the statement that saves these messages.
 
     It marks them as pending with their token counts. Messages that were saved before keep their
     state. Where a threshold is reached, it requests work; a record is created when there is work
@@ -66,7 +66,7 @@ def extend_save(
         settings.message_tokens,
         budget if settings.share_token_budget else None,
         None if size is None else float(size),
-        None if size is None else float(get_near_threshold(settings)),
+        None if size is None else float(get_half_chunk_threshold(settings)),
     ]
     return sql.Extension(*saving_queries.track_saved(options.scope), params)
 
@@ -74,10 +74,12 @@ def extend_save(
 def finish_save(
     columns: sql.SqlRow, options: ObservationalMemoryOptions, *, agent_id: str | None
 ) -> list[str]:
-    """Do what the statement of a save could not do, and return the records that have work due.
+    """Complete what the statement left open, and return the ids of the records with work due.
+
+    Recount the tokens of messages that were saved again, and decide the undecided cases.
 
     Args:
-        columns: What the extension has returned.
+        columns: The columns that the extension returned.
         options: The options of the agent.
         agent_id: The agent.
     """

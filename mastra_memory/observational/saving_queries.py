@@ -17,8 +17,9 @@ _TRACKING = "mastra_memory_messageobservation"
 _CHUNKS = "mastra_memory_observationchunk"
 
 # The statement reads its tables as they were when it began, so the rows that it stores are counted
-# from `given`. If it had to wait for a thread, another transaction has changed the thread
-# meanwhile: `is_late`. What that one has stored is not counted here.
+# from `given`. If it had to wait for the lock of a thread, another transaction may have changed
+# the thread meanwhile. Rows of that transaction are not counted here, so `is_late` leaves the
+# decision to the caller.
 #
 # A message that has no row and is not later than the cursor was observed before it was imported or
 # cloned. If it is saved again, it stays observed: `imported_sequence` tells it from a new message
@@ -71,8 +72,8 @@ state AS (
         WHERE c.record_id = r.id AND c.activated_at IS NULL) b)"""
 
 # The decisions of `thresholds.py` for a record without overrides. Messages without a token count
-# are counted by a cycle, before it is known what is due. While there is no record, these are also
-# messages that were saved without observational memory.
+# make work due as well: a cycle counts their tokens first and then compares with the thresholds.
+# Before a record exists, so do messages that were saved without observational memory.
 _DECISION = f"""
 decided AS MATERIALIZED (
     SELECT s.*, s.uncounted > 0
@@ -104,9 +105,10 @@ created AS (
     WHERE d.record_id IS NULL AND d.is_due AND NOT d.is_unsure ORDER BY d.subject_id
     ON CONFLICT DO NOTHING RETURNING id, {{subject}} AS subject_id)"""
 
-# The subjects that are due, each with the id of its record. It is NULL if the caller has to decide,
-# or if another transaction creates the record at the same time. Then the messages that were tracked
-# before, whose tokens are counted again after a change of the content.
+# First column: the subjects that are due, each with the id of its record. The id is NULL if the
+# caller has to decide, or if another transaction creates the record at the same time. Second
+# column: the ids of messages that were tracked before. If their content changed, their tokens are
+# recounted.
 _COLUMNS = """CASE WHEN row_number() OVER () = 1 THEN (
         SELECT json_agg(json_build_array(d.subject_id, d.resource_id, coalesce(q.id, n.id)))
         FROM decided d LEFT JOIN requested q ON q.id = d.record_id
@@ -145,7 +147,8 @@ def track_saved(scope: ScopeName) -> tuple[str, str]:
     """Return the table expressions that extend the statement of a save, and their columns.
 
     Parameters: JSON text of the token counts by message, the agent, `message_tokens`, the shared
-    budget or NULL, `buffer_tokens` or NULL, the tokens from which a chunk is half as large.
+    budget or NULL, `buffer_tokens` or NULL, the number of
+    unobserved tokens from which chunks have half the size, or NULL.
     """
     expressions = ",".join((_COUNTED, _STATE, _DECISION))
     return expressions.format(**_FRAGMENTS[scope], scope=scope), _COLUMNS

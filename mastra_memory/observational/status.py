@@ -102,8 +102,10 @@ def read_status(key: RecordKey, options: ObservationalMemoryOptions) -> Observat
     return build_status(generations.find_live(key), options, tracking.count_pending(key))
 
 
-def read_state(key: RecordKey, options: ObservationalMemoryOptions) -> ObservationStatus:
-    """Return the status for a worker, without reading the log and the chunks."""
+def read_status_without_log(
+    key: RecordKey, options: ObservationalMemoryOptions
+) -> ObservationStatus:
+    """Return the status with a record that is read without its log and chunks."""
     return build_status(generations.find_live_state(key), options, tracking.count_pending(key))
 
 

@@ -10,7 +10,7 @@ from mastra_memory.observational.config import ObservationSettings
 ReflectionDecision = Literal["none", "buffer", "activate", "reflect"]
 
 MAX_OVERSHOOT = 0.95
-"""How much more than its target an activation may remove, as a share of the retention floor."""
+"""How far an activation may exceed its target, as a share of the retention floor."""
 MIN_REMAINING_TOKENS = 1_000
 """Activation prefers to leave this many tokens of messages, or the floor if it is smaller."""
 NEAR_THRESHOLD_CHUNKS = 1.1
@@ -52,20 +52,20 @@ def reflection_threshold(settings: ObservationSettings, observation_tokens: int)
 def get_buffer_interval(*, pending: int, settings: ObservationSettings) -> float:
     """Return the size of the next chunk in tokens. It is halved shortly before the threshold."""
     size = settings.buffer_tokens or 0
-    return size / 2 if pending >= get_near_threshold(settings) else size
+    return size / 2 if pending >= get_half_chunk_threshold(settings) else size
 
 
-def get_near_threshold(settings: ObservationSettings) -> float:
-    """Return how many tokens unobserved messages must have for chunks of half the size."""
+def get_half_chunk_threshold(settings: ObservationSettings) -> float:
+    """Return the number of unobserved tokens from which chunks have half the size."""
     return settings.message_tokens - NEAR_THRESHOLD_CHUNKS * (settings.buffer_tokens or 0)
 
 
 def should_buffer(*, pending: int, unbuffered: int, settings: ObservationSettings) -> bool:
     """Return whether a chunk should be prepared now.
 
-    Mastra compares how many intervals `pending` has passed with a stored position. That position
-    is the size of the last chunk, so after two chunks the comparison is always true. We compare
-    the tokens that are in no chunk.
+    Mastra counts the intervals in `pending` and in a stored position, and compares the two. The
+    position is the size of the last chunk, so after two chunks the comparison is always true. We
+    compare the tokens that are in no chunk.
 
     Args:
         pending: The tokens of all unobserved messages.

@@ -16,7 +16,7 @@ THREAD_CURSOR = "mastra_memory_parse_time(t.metadata #>> '{mastra,om,lastObserve
 """In resource scope, the time up to which a thread is observed."""
 
 
-# A record that was imported may name messages after its cursor that are observed all the same.
+# An imported record may list messages as observed although they are later than its cursor.
 _NOT_OBSERVED_BY_ID = """(r.observed_message_ids IS NULL
     OR jsonb_typeof(r.observed_message_ids) <> 'array' OR NOT r.observed_message_ids ? m.id)"""
 _HAS_NO_ROW = f"""NOT EXISTS (SELECT 1 FROM {_TRACKING} o
@@ -43,10 +43,9 @@ ORDER BY m.id ON CONFLICT DO NOTHING"""
 
 
 def has_untracked(key: RecordKey) -> str:
-    """Return SQL that tells if messages have no row. Parameters: the subject, the scope.
+    """Return SQL for whether a subject has untracked messages. Parameters: the subject, the scope.
 
-    It is used while there is no record, so that few messages have a row. The ORM has no anti-join
-    that stops at the first message.
+    Used only before a record exists, when few messages have a row.
     """
     subject = "m.thread_id" if key.thread_id is not None else "m.resource_id"
     return f"""SELECT EXISTS (SELECT FROM mastra_memory_message m

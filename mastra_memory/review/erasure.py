@@ -107,7 +107,7 @@ class ErasureReport:
 
 
 def is_signature_valid(report: Mapping[str, Any]) -> bool:
-    """Return True if this installation signed the report and nothing was changed since."""
+    """Return True if this installation signed the report and it has not been changed since."""
     values = {name: value for name, value in report.items() if name != "signature"}
     return constant_time_compare(_sign(values), str(report.get("signature")))
 

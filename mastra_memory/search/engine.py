@@ -80,7 +80,7 @@ def find_matches(request: SearchRequest, search_type: SearchType, *, limit: int)
 def _apply_message_filter(request: SearchRequest, words: WordQuery) -> SearchRequest:
     """Return the request with the conditions of the query on role and time.
 
-    The query's vectors are those of its text without operators, unless nothing else is left.
+    Only the text without operators is embedded; if there is none, the whole query is.
     """
     if not request.parse_operators:
         return request

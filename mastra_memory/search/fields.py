@@ -32,10 +32,10 @@ MAX_FIELD_CHARACTERS = 50_000
 MAX_VALUES = 2_000
 """How many values of a JSON document are read, for example of the result of a tool."""
 _ORDER = ("tool", "error", "file", "args", "reasoning", "result")
-"""If a message has too much, the last of these are cut."""
+"""The order in which fields are indexed. What exceeds `MAX_FIELD_CHARACTERS` is cut."""
 
-# Keys of JSON without which a message has only text. A key may be written with escapes, but the
-# server and the importers write JSON themselves.
+# JSON without any of these keys has no fields and is not parsed. An escaped key would be missed,
+# but the app serializes all stored JSON itself and does not escape keys.
 _FIELD_KEYS = re.compile(r'"(?:toolInvocation|reasoning|filename|name)"')
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

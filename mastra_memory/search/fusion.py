@@ -34,8 +34,7 @@ VECTOR_CANDIDATES = 100
 VECTOR_WEIGHT = 0.4
 """The score of the best match by vectors. The best match by words has the score 1."""
 NEIGHBOUR_WEIGHTS = (0.5, 0.3)
-"""The share of a message's score that is added to the messages next to it, and to those after
-these."""
+"""The shares of a message's score that are added to the messages one and two positions away."""
 SOURCES_PER_RESULT = 5
 """How many of the best messages, per requested result, share scores with neighbours."""
 MIN_SOURCES = 32
@@ -148,7 +147,10 @@ def _reduce_short_message(score: float, share: float, words: int) -> float:
 def _add_sessions(
     totals: Scores, scores: Mapping[str, float], candidates: Mapping[str, Candidate]
 ) -> None:
-    """Add the share of each session's best scores, without those of neighbours."""
+    """Add a share of the best scores of its session to each message.
+
+    The shares of neighbours do not count.
+    """
     in_order = sorted(totals, key=lambda key: (candidates[key].thread_id, candidates[key].created))
     for _, keys in groupby(in_order, key=lambda key: candidates[key].thread_id):
         for session in _split_sessions(list(keys), candidates):

@@ -50,12 +50,12 @@ PROBLEMS: Mapping[Problem, str] = {
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A word of the query, or several of which one is enough."""
+    """A word of the query, or alternatives joined by `OR`."""
 
     text: str
     """As it was entered."""
     condition: str
-    """The text of a `tsquery` that a text with the word matches."""
+    """A `tsquery`, as a string, that matches texts with the word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class ThreadField:
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """A parsed query. Terms and conditions are texts of a `tsquery`."""
+    """A parsed query. Terms and conditions are `tsquery` strings."""
 
     terms: Sequence[str]
     """What adds to the score of a message. In a ranked search, one of these must occur."""
     required: Sequence[str]
-    """Phrases, fields and alternatives with one of these; every condition must be met."""
+    """Phrases, fields, and `OR` groups that contain one; all of them must match."""
     excluded: Sequence[str]
     """Words, phrases and fields; none may occur."""
     words: Sequence[QueryWord] = ()
@@ -95,7 +95,7 @@ class WordQuery:
 
     @property
     def required_filter(self) -> str | None:
-        """The part of `filter` that matches by vectors must meet too; None if there is none."""
+        """The part of `filter` that also applies to vector matches; None if there is none."""
         return self._join([])
 
     @property
@@ -112,7 +112,7 @@ class WordQuery:
 
     @property
     def has_message_conditions(self) -> bool:
-        """Whether a message, title or note must contain or be something."""
+        """Whether the query requires any word, phrase, field, role or time."""
         return bool(self.words or self.required or self.message_filter)
 
     def without_exclusions(self) -> "WordQuery":
@@ -142,8 +142,8 @@ class _Item:
     follows_or: bool = False
     """Whether this is an alternative to the previous item."""
     pieces: list[str] = field(default_factory=list)
-    """Normalized words, phrases and pairs of characters: all of them, then each one. Those of
-    `_list_pieces`; after `_read_stems` as texts of a `tsquery`, in which stop words are empty."""
+    """The item as one phrase, then its parts, as `_list_pieces` returns them. `_read_stems`
+    replaces each with a `tsquery` string, which is empty for stop words."""
 
 
 def parse_query(

@@ -22,7 +22,7 @@ import regex
 MAX_CHARACTERS = 100_000
 """Characters of a text that are indexed. A `tsvector` is limited to 1 MB."""
 FIELD_MARK = "ʘ"
-"""The letter before each word of a field, see `fields`. In other texts it separates words."""
+"""The letter before each word of a field, see `fields`. In a user's text it is a separator."""
 
 # LB=SA has the scripts of South East Asia: Thai, Lao, Burmese, Khmer and others. The characters at
 # the end belong to several scripts.
@@ -63,7 +63,7 @@ _LETTERS = {
 def _build_table() -> dict[int, str | None]:
     """Return what replaces single characters, for `str.translate`."""
     table: dict[int, str | None] = {}
-    # No later plane has digits, nor invisible characters apart from those of tags.
+    # Above U+1FFFF there are no decimal digits, and the only invisible characters are the tags.
     for code in (*range(128, 0x20000), *range(0xE0000, 0xE0080)):
         category = unicodedata.category(chr(code))
         if category == "Nd":

@@ -167,7 +167,7 @@ class _SelectedMessages(sql.Where):
             SELECT * FROM mastra_memory_message m WHERE m.id = ANY(%s)) m"""
 
     def add_missing_pairs(self) -> None:
-        """Select the tool calls and results that are missing in the selection too."""
+        """Also select the other half of each tool call or result in the selection."""
         missing_ids = tool_pairs.find_missing_ids(f"(SELECT m.* FROM {self}) m", self.params)
         if missing_ids:
             self.added_ids = missing_ids
@@ -279,7 +279,7 @@ def list_clones(source_id: str, *, resource_id: str | None = None) -> Sequence[S
 def list_clone_history(thread_id: str) -> list[StoredThread]:
     """Return the sources of a clone, oldest first, and the clone itself.
 
-    The list starts after the last source that was deleted.
+    If a source was deleted, the list starts with the thread that was copied from it.
     """
     history: list[StoredThread] = []
     seen: set[str] = set()

@@ -123,7 +123,7 @@ class MemoryViewSet(GenericViewSet[Any]):
         super().initial(request, *args, **kwargs)
 
     def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
-        """Return REST framework's request, and keep all parameters of the address."""
+        """Return REST framework's request, and keep all keyword arguments of the URL."""
         if self._url_kwargs is not None:  # None while a schema is generated
             self.kwargs = self._url_kwargs
         return super().initialize_request(request, *args, **kwargs)
@@ -263,7 +263,7 @@ class MemoryViewSet(GenericViewSet[Any]):
     def respond_with_list(
         self, data: dict[str, Any], name: str, items: list[bytes]
     ) -> HttpResponseBase:
-        """Return a response with `data` and, under `name`, a list of JSON texts.
+        """Return a response with `data` and, under `name`, a list of serialized JSON.
 
         A large list is streamed, and items are removed after they were sent, to save memory.
         """

@@ -1,8 +1,8 @@
-"""Replace the citation marks in texts of ChatGPT by links.
+"""Replace the citation markers in ChatGPT's texts with links.
 
-ChatGPT writes a citation as a mark of private-use characters, such as U+E200 `cite` U+E202
-`turn0search1` U+E201, and older models as `【4†source】`. The pages that the marks stand for are in
-the metadata of the message.
+ChatGPT writes a citation as a marker of private-use characters, such as U+E200 `cite` U+E202
+`turn0search1` U+E201, and older models as `【4†source】`. The metadata of the message contains the
+pages to which the markers refer.
 """
 
 import re
@@ -56,8 +56,9 @@ def resolve_citations(
     Args:
         parts: The parts of a message.
         metadata: The metadata of the message, with `content_references` and `citations`.
-        role: The role of the message. In the result of a tool, the brackets of the old style
-            enclose the titles of pages. A user may write single private-use characters.
+        role: The role of the message. Markers of the old style are replaced only in messages of the
+            assistant: in tool results, the brackets enclose the titles of pages. Single private-use
+            characters are kept in messages of users, who may type them.
     """
     citations = _Citations(metadata, role)
     resolved: list[PartDict] = []
@@ -84,7 +85,7 @@ class _Citations:
         self._replacements = dict(map(_read_reference, references))
         """The text that replaces a mark, by the text of the mark."""
         self._placed = list(_iter_placed(references, self._citations))
-        """The positions and texts of what names no mark."""
+        """The span and the links of each entry that does not say which marker it belongs to."""
         self._results = dict(_iter_results(metadata))
         self.pages = [
             *(page for reference in references for page in _iter_pages(reference)),
@@ -149,7 +150,7 @@ class _Citations:
 
 
 def _replace(pattern: re.Pattern[str], text: str, resolve: Callable[[re.Match[str]], str]) -> str:
-    """Replace matches by links, each after a space; remove those without a link.
+    """Replace matches with links, each after a space; remove those without a link.
 
     A space before a mark that is removed is removed too.
     """
@@ -215,7 +216,7 @@ def _read_citation(citation: Mapping[str, Any]) -> _Page | None:
 
 
 def _iter_results(metadata: Mapping[str, Any]) -> Iterator[tuple[_ResultId, _Page]]:
-    """Yield the pages that the metadata names with the id of a search result."""
+    """Yield the search result id and the page of each search result in the metadata."""
     for group in coercion.to_mappings(metadata.get("search_result_groups")):
         for entry in coercion.to_mappings(group.get("entries")):
             for page in _read_page(entry):

@@ -42,7 +42,7 @@ def detect(record: Mapping[str, Any]) -> bool:
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
     """Yield a thread for the newest path of each conversation, and a clone for each other path.
 
-    The export does not name the path that LibreChat showed. The user of the messages is the owner.
+    The export does not name the path that LibreChat showed. The user id becomes the owner.
     """
     for file in files:
         yield from read_items(file, partial(_read_conversation, file, resources))

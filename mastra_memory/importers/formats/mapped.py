@@ -1,4 +1,4 @@
-"""Read files of a product's own, whose fields a mapping file describes."""
+"""Read files in a custom format that a mapping file describes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -40,6 +40,7 @@ class MappedFormat:
     def __init__(self, mapping: FieldMapping) -> None:
         """Create the format of a mapping."""
         self.NAME = mapping.name
+        # Here this only says whether the files name owners; `mapping.keeps_ids` decides about ids.
         self.KEEPS_IDS = mapping.has_owners
         self._mapping = mapping
 
@@ -160,9 +161,9 @@ class _MessageReader:
     """The record itself, or an element of its list of messages."""
 
     def read(self, resources: ResourceMapping) -> tuple[list[str], dict[str, Any] | str]:
-        """Return the resource and the id of the thread, and the message.
+        """Return the resource and the id of the thread, and the message as a dict.
 
-        The message is a text that says why it is skipped, if it is.
+        If the message is skipped, the reason takes its place.
 
         Raises:
             InvalidInput: A field is invalid; the error begins with its name.
@@ -282,7 +283,7 @@ def get_value(value: Any, path: str) -> Any:
     """Return the value at a path, or None.
 
     A path is a key, or keys and indexes of lists joined by dots, such as `author.name` or
-    `parts.0.text`. A key that contains the dots itself is preferred.
+    `parts.0.text`. If the whole path, dots included, is itself a key, that key is used.
     """
     if isinstance(value, Mapping) and path in value:
         return value[path]

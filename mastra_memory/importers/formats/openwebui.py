@@ -53,7 +53,7 @@ def _get_chat(record: Mapping[str, Any]) -> Mapping[str, Any]:
 def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[SourceItem]:
     """Yield a thread for the current path of each chat, and a clone for each other path.
 
-    Each user of Open WebUI is an owner.
+    The user id of a chat becomes the owner.
     """
     for file in files:
         yield from read_items(file, partial(_read_chat, file, resources))
@@ -157,7 +157,7 @@ def _convert_message(message: Mapping[str, Any], message_id: str) -> list[PartDi
 
 
 def _convert_text(text: str, message_id: str) -> Iterator[PartDict]:
-    """Yield the text between the blocks of HTML, and the parts that the blocks stand for."""
+    """Yield the text between the blocks of HTML, and the parts that the blocks represent."""
     position = 0
     for block in _BLOCK.finditer(text):
         end = text.find(_BLOCK_END, block.end()) if block.start() >= position else -1
@@ -192,7 +192,7 @@ def _convert_block(kind: str, attributes: Mapping[str, str], body: str, block_id
 
 
 def _parse_twice(text: str) -> Any:
-    """Return the value of a JSON text whose value may be a JSON text again."""
+    """Parse JSON that may have been encoded twice."""
     value = coercion.parse_json(text)
     if isinstance(value, str):
         inner = coercion.parse_json(value)

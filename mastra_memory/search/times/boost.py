@@ -1,7 +1,7 @@
 """Prefer messages of the time that a query names, such as `last week`.
 
-`expressions` finds these times. Messages of other times still match: "in May" may also be a
-word that somebody wrote in June about May.
+`expressions` finds these times. Messages from other times still match: a message about May may
+have been written in June.
 """
 
 from collections.abc import Sequence
@@ -49,8 +49,8 @@ def boost_matches(
         return []
     scores = [match.score for match in matches]
     best, lowest = max(scores), min(scores)
-    # Similarities of unrelated texts are far from 0, so the boost depends on the differences. Of
-    # equal scores, half of the best one is used instead, and 1 if all scores are 0.
+    # Similarities of unrelated texts are far from 0, so the boost depends on the differences. If
+    # all scores are equal, half of the best one is used instead, or 1 if all are 0.
     boost = TIME_WEIGHT * (max(best - lowest, best / 2) or 1.0)
     boosted = [
         match._replace(score=match.score + boost) if _is_in_a_range(match, ranges) else match

@@ -59,7 +59,7 @@ def find_time_ranges(
     today = now.astimezone(zone).date()
     numeric = list(_find_numeric_dates(text, languages))
     found = list(numeric)
-    for language in _list_spoken_languages(text, languages):
+    for language in _list_candidate_languages(text, languages):
         found += _find_in_language(text, today, language, numeric)
     ranges = [_to_time_range(text, days, zone) for days in _remove_overlaps(found)]
     return [item for item in ranges if item.start <= now][:MAX_RANGES]
@@ -85,7 +85,7 @@ def _remove_overlaps(found: Iterable[DayRange]) -> list[DayRange]:
     return sorted(kept, key=lambda item: item.span)
 
 
-def _list_spoken_languages(text: str, languages: Sequence[str]) -> list[LanguagePatterns]:
+def _list_candidate_languages(text: str, languages: Sequence[str]) -> list[LanguagePatterns]:
     """Return the languages that may have an expression in the text.
 
     Words such as the French `hier`, which is a frequent German word, do not count if the text has
@@ -161,7 +161,10 @@ def _widen(item: DayRange, relation: re.Match[str], language: LanguagePatterns) 
 
 
 def _join_ranges(first: DayRange, second: DayRange) -> DayRange:
-    """Return the range from one day to another. A first day without a year is in the same year."""
+    """Return the range from one day to another, moving the first day to the year of the second.
+
+    If it would then be later, it is moved to the year before.
+    """
     start = first.start
     if start > second.start or second.start.year != start.year:
         start = resolvers.replace_year(start, second.start.year)
