@@ -69,12 +69,13 @@ def end_request(condition: str) -> str:
 def finish_work(condition: str) -> str:
     """Return SQL that ends a request. Parameters: those of the condition, the due time.
 
-    While another worker has a claim, the work becomes due again when that claim would expire: if
-    the worker was killed, its claim and its events must be ended.
+    While another worker has a claim, the work becomes due again after that claim would expire: if
+    the worker was killed, its claim and its events must be ended. `due_at` is stored in whole
+    milliseconds, so one is added.
     """
     return f"""UPDATE {_RECORDS} r SET attempts = 0, error = '', due_at = CASE
         WHEN greatest(lease_expires_at, reflection_expires_at) > clock_timestamp()
-        THEN greatest(lease_expires_at, reflection_expires_at) END
+        THEN greatest(lease_expires_at, reflection_expires_at) + interval '1 ms' END
     WHERE {condition} AND {_LIVE} AND r.due_at IS NOT DISTINCT FROM %s AND r.requests = '{{}}'
     RETURNING r.id"""
 
