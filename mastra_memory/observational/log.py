@@ -23,8 +23,11 @@ from mastra_memory.db import times
 
 Priority = Literal["high", "medium", "low", "done", ""]
 
-BOUNDARY_LINE = re.compile(r"^--- message boundary \(([^)\n]*)\) ---$", re.MULTILINE)
-_BOUNDARY = re.compile(r"\n*^--- message boundary \(([^)\n]*)\) ---$\n*", re.MULTILINE)
+# With spaces around it, since a text is stripped when it is read. `[^\S\n]` is a space, but not a
+# line break.
+_BOUNDARY_TEXT = r"^[^\S\n]*--- message boundary \(([^)\n]*)\) ---[^\S\n]*$"
+BOUNDARY_LINE = re.compile(_BOUNDARY_TEXT, re.MULTILINE)
+_BOUNDARY = re.compile(rf"\n*{_BOUNDARY_TEXT}\n*", re.MULTILINE)
 HEADING = re.compile(r"^Date: ([A-Za-z]{3,9})\.? (\d{1,2}), (\d{4})[ \t]*$")
 _ITEM = re.compile(
     r"^(?P<indent>[ \t]*)[*-] (?:-> ?)?(?:(?P<mark>[🔴🟡🟢✅])\ufe0f? ?)?"

@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mastra_memory.content import tokens, transcript
@@ -95,6 +95,8 @@ def test_find_cut__lines_before_and_after_make_the_log(text: str, count: int) ->
 
 
 @settings(max_examples=100, deadline=None)
+@example("--- message boundary (2025-01-04T10:07:00.000Z) ---\r\n")
+@example("\u2003--- message boundary (x) --- \n* tea")
 @given(ANSWERS)
 def test_format_pieces__any_text(text: str) -> None:
     for with_groups in (False, True):
