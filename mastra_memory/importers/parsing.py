@@ -12,9 +12,9 @@ from mastra_memory.importers.records import OmittedRecord, RecordKind, SourceIte
 
 EXCERPT_BYTES = 300
 
-RecordReader = Callable[[Mapping[str, Any], str], Iterable[SourceItem]]
+RecordReader = Callable[[Mapping[str, Any], str], Iterable[SourceItem] | None]
 """Converts a record, given its location in the source. May raise `InvalidInput` before the first
-item."""
+item. Returns None if it only collects records."""
 
 
 def read_items(
@@ -30,7 +30,7 @@ def read_items(
     for raw in file.read_records():
         location = f"{file.name}:{raw.number}" if raw.number else file.name
         try:
-            yield from read_record(parse_record(raw), location)
+            yield from read_record(parse_record(raw), location) or ()
         except InvalidInput as error:
             yield OmittedRecord(kind, "refused", location, str(error), get_excerpt(raw.data))
 

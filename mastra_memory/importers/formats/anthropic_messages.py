@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
@@ -9,7 +10,7 @@ from mastra_memory.importers import chat_messages, claude_blocks, coercion
 from mastra_memory.importers.conversation import INSTRUCTION_ROLES, ConversationBuilder
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.grouping import RecordGroups
-from mastra_memory.importers.parsing import get_excerpt, parse_record
+from mastra_memory.importers.parsing import read_items
 from mastra_memory.importers.records import (
     OmittedRecord,
     ResourceMapping,
@@ -83,18 +84,12 @@ def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[So
     """
     with closing(RecordGroups()) as groups:
         for file in files:
-            for raw in file.read_records():
-                location = f"{file.name}:{raw.number}" if raw.number else file.name
-                try:
-                    _add_record(groups, parse_record(raw), file, location)
-                except InvalidInput as error:
-                    excerpt = get_excerpt(raw.data)
-                    yield OmittedRecord("threads", "refused", location, str(error), excerpt)
+            yield from read_items(file, partial(_add_record, groups, file))
         for key, entries in groups.iter_groups():
             yield from _build_thread(key, entries, resources)
 
 
-def _add_record(groups: RecordGroups, record: Json, file: SourceFile, location: str) -> None:
+def _add_record(groups: RecordGroups, file: SourceFile, record: Json, location: str) -> None:
     request, answer = _find_request(record), _find_answer(record)
     messages = request.get("messages")
     if not isinstance(messages, list) and not answer:

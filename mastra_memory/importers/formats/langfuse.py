@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion, traces
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.grouping import RecordGroups, sort_by_time
-from mastra_memory.importers.parsing import get_excerpt, parse_record
+from mastra_memory.importers.parsing import read_items
 from mastra_memory.importers.records import (
     ImportNote,
     OmittedRecord,
@@ -60,14 +61,7 @@ def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[So
             if _is_of(file, "scores") or (has_traces and _is_of(file, "observations")):
                 yield ImportNote(f"files without traces in {file.name.partition('/')[0]}")
                 continue
-            for raw in file.read_records():
-                location = f"{file.name}:{raw.number}" if raw.number else file.name
-                try:
-                    for trace in _list_traces(parse_record(raw)):
-                        yield from _add_trace(groups, trace, file, location)
-                except InvalidInput as error:
-                    excerpt = get_excerpt(raw.data)
-                    yield OmittedRecord("threads", "refused", location, str(error), excerpt)
+            yield from read_items(file, partial(_add_traces, groups, file))
         for key, entries in groups.iter_groups():
             ordered = sort_by_time((entry["time"], entry) for entry in entries)
             turns = [
@@ -87,6 +81,13 @@ def _is_of(file: SourceFile, name: str) -> bool:
 
 def _get(trace: Json, *names: str) -> Any:
     return next((trace[name] for name in names if trace.get(name) not in (None, "")), None)
+
+
+def _add_traces(
+    groups: RecordGroups, file: SourceFile, record: Json, location: str
+) -> Iterator[SourceItem]:
+    for trace in _list_traces(record):
+        yield from _add_trace(groups, trace, file, location)
 
 
 def _add_trace(

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from mastra_memory.exceptions import InvalidInput
 from mastra_memory.importers import coercion, traces
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.grouping import RecordGroups, sort_by_time
-from mastra_memory.importers.parsing import get_excerpt, parse_record
+from mastra_memory.importers.parsing import read_items
 from mastra_memory.importers.records import OmittedRecord, ResourceMapping, SourceItem
 
 NAME = "langsmith"
@@ -33,13 +34,7 @@ def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[So
     """
     with closing(RecordGroups()) as groups:
         for file in files:
-            for raw in file.read_records():
-                location = f"{file.name}:{raw.number}" if raw.number else file.name
-                try:
-                    _add_run(groups, parse_record(raw), file, location)
-                except InvalidInput as error:
-                    excerpt = get_excerpt(raw.data)
-                    yield OmittedRecord("threads", "refused", location, str(error), excerpt)
+            yield from read_items(file, partial(_add_run, groups, file))
         for key, entries in groups.iter_groups():
             yield from _build_thread(key, entries, resources)
 
@@ -57,7 +52,7 @@ def _find_text(value: Json, keys: Sequence[str]) -> str:
     return next((str(item) for item in found if isinstance(item, str | int) and item), "")
 
 
-def _add_run(groups: RecordGroups, run: Json, file: SourceFile, location: str) -> None:
+def _add_run(groups: RecordGroups, file: SourceFile, run: Json, location: str) -> None:
     if "inputs" not in run and "outputs" not in run:
         raise InvalidInput("no inputs and no outputs")
     metadata = _get_metadata(run)

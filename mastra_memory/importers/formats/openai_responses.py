@@ -7,6 +7,7 @@ records: those with the same conversation or thread, and answers that name the p
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from mastra_memory.content import normalization
@@ -21,7 +22,7 @@ from mastra_memory.importers.conversation import (
 )
 from mastra_memory.importers.files import SourceFile
 from mastra_memory.importers.grouping import RecordGroups, sort_by_time
-from mastra_memory.importers.parsing import get_excerpt, parse_record
+from mastra_memory.importers.parsing import read_items
 from mastra_memory.importers.records import (
     OmittedRecord,
     ResourceMapping,
@@ -88,13 +89,7 @@ def read(files: Sequence[SourceFile], resources: ResourceMapping) -> Iterator[So
     with closing(RecordGroups()) as groups:
         collector = _Collector(groups)
         for file in files:
-            for raw in file.read_records():
-                location = f"{file.name}:{raw.number}" if raw.number else file.name
-                try:
-                    collector.add_record(parse_record(raw), file, location)
-                except InvalidInput as error:
-                    excerpt = get_excerpt(raw.data)
-                    yield OmittedRecord("threads", "refused", location, str(error), excerpt)
+            yield from read_items(file, partial(collector.add_record, file))
         for key, entries in groups.iter_groups():
             yield from _build_thread(key, entries, resources)
 
@@ -107,7 +102,7 @@ class _Collector:
         self._keys: dict[str, str] = {}
         """The conversation of each response, by its id."""
 
-    def add_record(self, record: Json, file: SourceFile, location: str) -> None:
+    def add_record(self, file: SourceFile, record: Json, location: str) -> None:
         """Add the messages and items of a record to their conversations.
 
         Raises:
